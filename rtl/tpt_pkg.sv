@@ -1,0 +1,369 @@
+// Copyright OpenTPT contributors.
+// Licensed under the Apache License, Version 2.0, with the Solderpad Hardware License v2.1.
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
+
+/// Types and constants of the translation and protection unit.
+///
+/// This file is the one place where widths, encodings, channel payloads, the memory formats (MPT
+/// entry, MTT entry) and the register offsets are defined. The Rust codecs are tested against it.
+/// Packed structs: the first field is the most significant one.
+package tpt_pkg;
+
+  // ---------------------------------------------------------------------------------------------
+  // Widths
+  // ---------------------------------------------------------------------------------------------
+  /// Width of a request tag (one tag space per client).
+  localparam int unsigned TagW = 10;
+  /// Width of the stream number of a request. Order is kept inside one stream.
+  localparam int unsigned StreamW = 6;
+  /// Width of an MPT index.
+  localparam int unsigned IndexW = 23;
+  /// Width of a protection domain number.
+  localparam int unsigned PdW = 24;
+  /// Width of a queue pair number.
+  localparam int unsigned QpnW = 24;
+  /// Width of a page number inside a region: at most 2^40 pages in one region.
+  localparam int unsigned PageIdxW = 40;
+  /// Width of the generation (one registration of an index).
+  localparam int unsigned GenW = 8;
+  /// Width of an MPT entry in memory, in bits and bytes.
+  localparam int unsigned MptW = 512;
+  localparam int unsigned MptBytes = 64;
+  /// Width of a frame field of an MPT entry: physical address bits 63:12.
+  localparam int unsigned FrameW = 52;
+  /// Smallest and largest supported page: 4 KiB and 8 TiB.
+  localparam int unsigned MinLogPage = 12;
+  localparam int unsigned MaxLogPage = 43;
+  /// Smallest and largest table page: 4 KiB and 64 KiB.
+  localparam int unsigned MinLogTPage = 12;
+  localparam int unsigned MaxLogTPage = 16;
+  /// Longest request: 2^31 bytes (IBTA maximum message size).
+  localparam logic [31:0] MaxReqLen = 32'h8000_0000;
+
+  // ---------------------------------------------------------------------------------------------
+  // Encodings
+  // ---------------------------------------------------------------------------------------------
+  /// Operation of a request.
+  typedef enum logic [2:0] {
+    OpLocalRead    = 3'd0,
+    OpLocalWrite   = 3'd1,
+    OpRemoteRead   = 3'd2,
+    OpRemoteWrite  = 3'd3,
+    OpRemoteAtomic = 3'd4
+  } op_e;
+
+  /// Why a request was refused. The numbers of the first ones are those of the rules.
+  typedef enum logic [4:0] {
+    SynOk        = 5'd0,
+    SynLength    = 5'd1,   // len > 2^31
+    SynKeyIndex  = 5'd2,   // index not below the table size
+    SynKeyState  = 5'd3,   // entry FREE or INVALID
+    SynKeyTag    = 5'd4,   // role does not exist, key of the other role, or wrong tag
+    SynPd        = 5'd5,   // protection domain differs
+    SynQp        = 5'd6,   // type-2 window of another queue pair
+    SynRights    = 5'd7,   // a needed right is missing
+    SynWrap      = 5'd8,   // va + len passes 2^64
+    SynBounds    = 5'd9,   // outside the region
+    SynAlign     = 5'd10,  // atomic not 8 bytes long or not aligned to 8
+    SynParent    = 5'd11,  // parent region of a window is gone
+    SynMttAbsent = 5'd12,  // table entry not present
+    SynMttBad    = 5'd13,  // table entry misaligned or does not allow the access
+    SynBus       = 5'd14,  // memory answered with an error
+    SynMptBad    = 5'd15,  // MPT entry corrupted (CRC or illegal fields)
+    SynDisabled  = 5'd16,  // unit not enabled, or MPT not cleared yet
+    SynTagBusy   = 5'd17   // the request's tag is still in use by an earlier request
+  } syndrome_e;
+
+  /// State of an MPT entry. All-zero memory is a FREE entry with a right CRC.
+  typedef enum logic [1:0] {
+    StFree    = 2'd0,
+    StValid   = 2'd1,
+    StInvalid = 2'd2
+  } state_e;
+
+  /// Kind of an MPT entry.
+  typedef enum logic [2:0] {
+    KindMr   = 3'd0,
+    KindFrmr = 3'd1,
+    KindMw1  = 3'd2,
+    KindMw2  = 3'd3,
+    KindPhys = 3'd4
+  } kind_e;
+
+  /// Encoding of MTT entries.
+  typedef enum logic [1:0] {
+    EncRaw     = 2'd0,  // address only, all zero is "not present"
+    EncFlagged = 2'd1,  // bit 0 present and readable, bit 1 writable
+    EncChecked = 2'd2   // reserved
+  } enc_e;
+
+  /// Table level field. 0: pages inside the MPT entry; 1 to 4: tree of table pages; 5: one flat
+  /// array of any length.
+  localparam logic [2:0] LevelInline = 3'd0;
+  localparam logic [2:0] LevelFlat   = 3'd5;
+
+  /// Access bits of an MPT entry (names of IBV_ACCESS_*), bit numbers inside `access`.
+  localparam int unsigned AccessW = 11;
+  localparam int unsigned AccLocalWrite      = 0;
+  localparam int unsigned AccRemoteWrite     = 1;
+  localparam int unsigned AccRemoteRead      = 2;
+  localparam int unsigned AccRemoteAtomic    = 3;
+  localparam int unsigned AccMwBind          = 4;
+  localparam int unsigned AccZeroBased       = 5;
+  localparam int unsigned AccOnDemand        = 6;
+  localparam int unsigned AccHugeTlb         = 7;
+  localparam int unsigned AccFlushGlobal     = 8;
+  localparam int unsigned AccFlushPersistent = 9;
+  localparam int unsigned AccRelaxedOrdering = 10;
+  /// Bit of IBV_ACCESS_RELAXED_ORDERING in a verbs access word.
+  localparam int unsigned VerbsRelaxedOrdering = 20;
+  /// Verbs access bits that registration knows: 0 to 5, 7, 20 to 29.
+  localparam logic [31:0] KnownAccess = 32'h3ff0_00bf;
+
+  /// Key role, the top bit of the 24-bit {role, index} before the permutation.
+  localparam logic RoleLocal  = 1'b0;
+  localparam logic RoleRemote = 1'b1;
+
+  /// Command codes.
+  typedef enum logic [3:0] {
+    CmdRegMr   = 4'd1,
+    CmdDeregMr = 4'd2,
+    CmdReregMr = 4'd3,
+    CmdQuery   = 4'd4
+  } cmd_op_e;
+
+  /// IBV_REREG_MR_* bits of a REREG_MR command.
+  localparam int unsigned ReregTranslation = 0;
+  localparam int unsigned ReregPd          = 1;
+  localparam int unsigned ReregAccess      = 2;
+
+  /// Status of a completion.
+  typedef enum logic [4:0] {
+    StsOk          = 5'd0,
+    StsPending     = 5'd1,   // fence time ran out: keys dead, index and pins kept, more to come
+    StsBadOp       = 5'd2,   // unknown command
+    StsBadLength   = 5'd3,   // length 0
+    StsBadWrap     = 5'd4,   // start + length passes 2^64
+    StsBadFlags    = 5'd5,   // unknown access flags
+    StsBadAccess   = 5'd6,   // REMOTE_WRITE or REMOTE_ATOMIC without LOCAL_WRITE
+    StsBadPageSize = 5'd7,   // log_page outside 12..43
+    StsBadEncoding = 5'd8,   // unknown MTT encoding
+    StsBadLevel    = 5'd9,   // unknown level, or deeper than MaxLevels, or table page size
+    StsTableSmall  = 5'd10,  // the table cannot hold the pages of the length
+    StsTableAlign  = 5'd11,  // table root or inline page not aligned
+    StsNoIndex     = 5'd12,  // MPT full
+    StsKeyIndex    = 5'd13,
+    StsKeyState    = 5'd14,
+    StsKeyTag      = 5'd15,
+    StsKeyKind     = 5'd16,
+    StsKeyPd       = 5'd17,
+    StsBound       = 5'd18,  // windows are bound
+    StsBus         = 5'd19,  // memory answered with an error
+    StsMptBad      = 5'd20,  // MPT entry corrupted
+    StsDisabled    = 5'd21,  // unit not enabled
+    StsBadRereg    = 5'd22,  // no or unknown REREG flags
+    StsBusy        = 5'd23   // fence queue full of PENDING commands; nothing was changed
+  } status_e;
+
+  // ---------------------------------------------------------------------------------------------
+  // Channel payloads
+  // ---------------------------------------------------------------------------------------------
+  /// Request: one access that carries a key.
+  typedef struct packed {
+    logic [TagW-1:0]    tag;
+    logic [StreamW-1:0] stream;
+    logic [2:0]         op;      // op_e; 5 to 7 are refused (RIGHTS)
+    logic [31:0]        key;
+    logic [63:0]        va;
+    logic [31:0]        len;     // bytes
+    logic [PdW-1:0]     pd;
+    logic [QpnW-1:0]    qpn;
+  } req_t;
+  localparam int unsigned ReqW = $bits(req_t);
+
+  /// Response beat: one physical segment, or the syndrome that ends the request.
+  typedef struct packed {
+    logic [TagW-1:0]    tag;
+    logic [StreamW-1:0] stream;
+    logic [4:0]         syndrome;  // syndrome_e
+    logic [63:0]        pa;        // 0 if no address
+    logic [31:0]        len;       // bytes, 0 if no address
+    logic               first;
+    logic               last;
+  } rsp_t;
+  localparam int unsigned RspW = $bits(rsp_t);
+
+  /// Done: the consumer has finished with the segments of the request with this tag.
+  typedef struct packed {
+    logic [TagW-1:0] tag;
+  } done_t;
+  localparam int unsigned DoneW = $bits(done_t);
+
+  /// Command.
+  typedef struct packed {
+    logic [15:0]      id;         // returned in the completion
+    logic [3:0]       op;         // cmd_op_e
+    logic [31:0]      key;        // L_Key, for DEREG, REREG, QUERY
+    logic [PdW-1:0]   pd;         // PD of the region (DEREG, QUERY: must match)
+    logic [31:0]      access;     // verbs access word, IBV_ACCESS_*
+    logic [63:0]      start;      // start VA (iova)
+    logic [63:0]      length;     // bytes
+    logic [5:0]       log_page;   // log2 of the page size, 12..43
+    logic [2:0]       level;      // 0, 1..MaxLevels, 5 (flat)
+    logic [4:0]       log_tpage;  // log2 of the table page size, 12..16
+    logic [1:0]       encoding;   // enc_e
+    logic [2:0]       rereg;      // IBV_REREG_MR_* bits
+    logic [PdW-1:0]   new_pd;     // REREG with the PD bit
+    logic [3:0][63:0] frame;      // level 0: page addresses; otherwise [0] is the table root
+  } cmd_t;
+  localparam int unsigned CmdW = $bits(cmd_t);
+
+  // ---------------------------------------------------------------------------------------------
+  // MPT entry, 64 bytes, little-endian: bit 0 of the struct is bit 0 of byte 0.
+  // ---------------------------------------------------------------------------------------------
+  typedef struct packed {
+    logic [24:0]            rsvd2;      // 511:487
+    logic [IndexW-1:0]      bound;      // 486:464 bound windows; parent (window); next (FREE)
+    logic [3:0][FrameW-1:0] frame;      // 463:256 frame k at 256 + 52 k
+    logic [63:0]            length;     // 255:192
+    logic [63:0]            start;      // 191:128
+    logic [15:0]            crc;        // 127:112
+    logic [QpnW-1:0]        qpn;        // 111:88
+    logic [PdW-1:0]         pd;         // 87:64
+    logic [7:0]             rsvd1;      // 63:56
+    logic [GenW-1:0]        gen;        // 55:48
+    logic [7:0]             rkey_tag;   // 47:40
+    logic [7:0]             lkey_tag;   // 39:32
+    logic                   rsvd0;      // 31
+    logic                   rinv_en;    // 30 remote invalidate enabled
+    logic [1:0]             encoding;   // 29:28 enc_e
+    logic [2:0]             log_tpage;  // 27:25 log2(table page) - 12
+    logic [2:0]             level;      // 24:22
+    logic [5:0]             log_page;   // 21:16 log2(page)
+    logic [AccessW-1:0]     access;     // 15:5
+    logic [2:0]             kind;       // 4:2 kind_e
+    logic [1:0]             state;      // 1:0 state_e
+  } mpt_entry_t;
+  // Flat tables need not start on a 4 KiB boundary: frame[0] is root[63:12] and frame[1][8:0] is
+  // root[11:3].
+
+  /// Completion. `entry` is the MPT entry as it is in memory (QUERY) and 0 otherwise.
+  typedef struct packed {
+    logic [15:0]     id;
+    logic [3:0]      op;
+    logic [4:0]      status;  // status_e
+    logic [31:0]     lkey;
+    logic [31:0]     rkey;    // 0 if the region has no remote right
+    logic [MptW-1:0] entry;
+  } cpl_t;
+  localparam int unsigned CplW = $bits(cpl_t);
+
+  /// What a passed check hands to the walk.
+  typedef struct packed {
+    logic [IndexW-1:0]      index;
+    logic [GenW-1:0]        gen;
+    logic [2:0]             level;      // LevelFlat is walked as level 1
+    logic [5:0]             log_page;
+    logic [2:0]             log_tpage;  // log2(table page) - 12
+    logic [1:0]             encoding;
+    logic                   write;      // the access needs a writable entry
+    logic [3:0][FrameW-1:0] frame;
+  } desc_t;
+
+  /// Position of a request inside its region, in pages of the region.
+  typedef struct packed {
+    logic [PageIdxW-1:0]   idx;   // first page (flat tables: plus root[11:3])
+    logic [19:0]           np;    // pages that remain, this one included
+    logic [MaxLogPage-1:0] off;   // byte offset inside the first page
+    logic [31:0]           rem;   // bytes that remain
+  } pos_t;
+
+  // ---------------------------------------------------------------------------------------------
+  // Keys
+  // ---------------------------------------------------------------------------------------------
+  /// Rounds of the 24-bit key permutation: a balanced Feistel network on 12-bit halves.
+  localparam int unsigned PermRounds = 10;
+
+  /// The 4-bit S-box (PRESENT, ISO/IEC 29192-2).
+  function automatic logic [3:0] sbox4(logic [3:0] x);
+    unique case (x)
+      4'h0: return 4'hc;
+      4'h1: return 4'h5;
+      4'h2: return 4'h6;
+      4'h3: return 4'hb;
+      4'h4: return 4'h9;
+      4'h5: return 4'h0;
+      4'h6: return 4'ha;
+      4'h7: return 4'hd;
+      4'h8: return 4'h3;
+      4'h9: return 4'he;
+      4'ha: return 4'hf;
+      4'hb: return 4'h8;
+      4'hc: return 4'h4;
+      4'hd: return 4'h7;
+      4'he: return 4'h1;
+      default: return 4'h2;
+    endcase
+  endfunction
+
+  /// Round function: three S-boxes, then y ^ rotl(y, 5) ^ rotl(y, 8) over 12 bits.
+  function automatic logic [11:0] perm_f(logic [11:0] x);
+    logic [11:0] y;
+    y = {sbox4(x[11:8]), sbox4(x[7:4]), sbox4(x[3:0])};
+    return y ^ {y[6:0], y[11:7]} ^ {y[3:0], y[11:4]};
+  endfunction
+
+  // ---------------------------------------------------------------------------------------------
+  // Registers (AXI4-Lite, 32-bit, byte offsets)
+  // ---------------------------------------------------------------------------------------------
+  localparam int unsigned CsrAddrW = 12;
+  localparam logic [CsrAddrW-1:0] CsrId          = 12'h000;  // RO "TPT0"
+  localparam logic [CsrAddrW-1:0] CsrVersion     = 12'h004;  // RO
+  localparam logic [CsrAddrW-1:0] CsrCap         = 12'h008;  // RO sizes
+  localparam logic [CsrAddrW-1:0] CsrCtrl        = 12'h010;  // RW bit 0 enable, bit 1 plain index
+  localparam logic [CsrAddrW-1:0] CsrStatus      = 12'h014;  // RO see docs/registers.md
+  localparam logic [CsrAddrW-1:0] CsrMptBaseLo   = 12'h018;  // RW locked while enabled
+  localparam logic [CsrAddrW-1:0] CsrMptBaseHi   = 12'h01c;  // RW locked while enabled
+  localparam logic [CsrAddrW-1:0] CsrMptSize     = 12'h020;  // RW entries, locked while enabled
+  localparam logic [CsrAddrW-1:0] CsrPermSecret0 = 12'h030;  // WO 4 words, locked while enabled
+  localparam logic [CsrAddrW-1:0] CsrTagSecret0  = 12'h040;  // WO 4 words, locked while enabled
+  localparam logic [CsrAddrW-1:0] CsrClientReset = 12'h050;  // W1S, reads 1 while busy
+  localparam logic [CsrAddrW-1:0] CsrFenceTime   = 12'h054;  // RW clocks, 0: no limit
+  localparam logic [CsrAddrW-1:0] CsrError       = 12'h058;  // W1C sticky error bits
+  localparam logic [CsrAddrW-1:0] CsrCntBase     = 12'h080;  // RO counters, see below
+  /// Counters, 32 bits, wrapping, at CsrCntBase + 4 n.
+  localparam int unsigned NumCounters = 12;
+  localparam int unsigned CntRequests  = 0;
+  localparam int unsigned CntMptHit    = 1;
+  localparam int unsigned CntMptMiss   = 2;
+  localparam int unsigned CntMptRead   = 3;
+  localparam int unsigned CntMttHit    = 4;
+  localparam int unsigned CntMttMiss   = 5;
+  localparam int unsigned CntMttRead   = 6;
+  localparam int unsigned CntSegments  = 7;
+  localparam int unsigned CntRefused   = 8;
+  localparam int unsigned CntBadDone   = 9;
+  localparam int unsigned CntFences    = 10;
+  localparam int unsigned CntEvict     = 11;
+
+  /// Sticky error bits.
+  localparam int unsigned ErrBadDone  = 0;  // unknown, early or second done
+  localparam int unsigned ErrTagBusy  = 1;  // request with a tag still in use
+  localparam int unsigned ErrBus      = 2;  // an AXI error response
+  localparam int unsigned ErrMptBad   = 3;  // MPT entry with a wrong CRC
+  localparam int unsigned ErrFenceTime = 4; // a fence ran into its time limit
+
+  // ---------------------------------------------------------------------------------------------
+  // CRC-16 of the MPT entry: x^16 + x^12 + x^5 + 1, start value 0, bytes in memory order, most
+  // significant bit of a byte first, the CRC field itself taken as 0.
+  // ---------------------------------------------------------------------------------------------
+  function automatic logic [15:0] crc16_step(logic [15:0] crc, logic [7:0] data);
+    logic [15:0] c;
+    c = crc ^ {data, 8'h00};
+    for (int unsigned b = 0; b < 8; b++) begin
+      c = {c[14:0], 1'b0} ^ (c[15] ? 16'h1021 : 16'h0000);
+    end
+    return c;
+  endfunction
+
+endpackage
