@@ -313,6 +313,31 @@ package tpt_pkg;
     return y ^ {y[6:0], y[11:7]} ^ {y[3:0], y[11:4]};
   endfunction
 
+  /// One round of the permutation on {L, R}: (L, R) <- (R, L ^ F(R ^ rk)). In plain mode F is fed
+  /// with the value that it maps to 0, so that an even number of rounds is the identity and no
+  /// logic is added behind the S-boxes.
+  function automatic logic [23:0] perm_round(logic [23:0] x, logic [11:0] rk, logic plain);
+    return {x[11:0], x[23:12] ^ perm_f(plain ? 12'h555 : (x[11:0] ^ rk))};
+  endfunction
+
+  /// Undoes perm_round with the same arguments.
+  function automatic logic [23:0] perm_unround(logic [23:0] x, logic [11:0] rk, logic plain);
+    return {x[11:0] ^ perm_f(plain ? 12'h555 : (x[23:12] ^ rk)), x[23:12]};
+  endfunction
+
+  /// Latency of tpt_key_dec, clocks.
+  localparam int unsigned KeyDecLatency = 5;
+  /// Latency of tpt_mpt_check, clocks.
+  localparam int unsigned CheckLatency = 4;
+
+  /// Rules 0 and 1 let the request pass to the key: only then the MPT entry is read.
+  function automatic logic req_needs_lookup(req_t req);
+    logic unused_req;
+    unused_req = ^req;
+    return (req.op == OpRemoteAtomic) ? (req.len == 32'd8)
+                                      : ((req.len != 32'd0) && (req.len <= MaxReqLen));
+  endfunction
+
   // ---------------------------------------------------------------------------------------------
   // Registers (AXI4-Lite, 32-bit, byte offsets)
   // ---------------------------------------------------------------------------------------------

@@ -1,0 +1,504 @@
+// Copyright OpenTPT contributors.
+// Licensed under the Apache License, Version 2.0, with the Solderpad Hardware License v2.1.
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
+
+`include "tpt_assert.svh"
+
+/// Check of a request against its MPT entry: rules 0 to 11, the verdict, and what the walk needs.
+///
+///   request, entry
+///        │
+///   stage 1   rules of one comparison; va - base; length - len; page mask; start mod page
+///        │
+///   stage 2   rule 9 by comparing the two differences; o = (va - base) + start mod page;
+///        │    rules that the entry cannot answer are taken out
+///   stage 3   first failing rule ─► syndrome; page o >> P; offset o mod P; offset + len - 1
+///        │
+///   stage 4   number of pages; slot of a flat table; everything 0 unless granted
+///        ▼
+///   syndrome, descriptor, position
+///
+/// Default is deny. The result is "refused" unless rule 0 answered the request (nothing to access)
+/// or an entry was read and not one rule failed. The rules, in the order in which the first failure
+/// decides (the number is the syndrome, and the bit of mask_o):
+///
+///   16 DISABLED, 17 TAG_BUSY, 10 ALIGN (atomic of other than 8 bytes), len = 0: OK,
+///   1 LENGTH, 2 KEY_INDEX, 14 BUS, 15 MPT_BAD, 3 KEY_STATE, 4 KEY_TAG, 5 PD, 6 QP, 7 RIGHTS,
+///   8 WRAP, 9 BOUNDS, 10 ALIGN (address of an atomic), 11 PARENT
+///
+/// Latency: `CheckLatency` = 4 clocks. Throughput: one request per clock, no stall.
+/// Errors: as syndrome_o; nothing else leaves a refused request.
+module tpt_mpt_check import tpt_pkg::*; #(
+  /// Width of the data that travels along, bits.
+  parameter int unsigned PayW = 1
+) (
+  /// Clock, and synchronous active-low reset.
+  input  logic              clk_i,
+  input  logic              rst_ni,
+
+  /// Request.
+  input  logic              valid_i,
+  input  logic [PayW-1:0]   pay_i,
+  input  req_t              req_i,
+  /// The unit answers no requests: not enabled, or the MPT is not cleared.
+  input  logic              disabled_i,
+  /// The request's tag is in use by an earlier request.
+  input  logic              tag_busy_i,
+
+  /// Its key, decoded: role, index is below the table size, and the index.
+  input  logic              role_i,
+  input  logic [IndexW-1:0] index_i,
+  input  logic              index_ok_i,
+
+  /// Its MPT entry. entry_i, bus_err_i, mpt_bad_i and parent_ok_i mean something only with
+  /// looked_up_i; without it only the rules before the lookup can answer.
+  input  logic              looked_up_i,
+  input  mpt_entry_t        entry_i,
+  /// Memory answered the read of the entry with an error.
+  input  logic              bus_err_i,
+  /// The CRC of the entry is wrong.
+  input  logic              mpt_bad_i,
+  /// The parent region of a window is valid and of the generation that was bound.
+  input  logic              parent_ok_i,
+
+  /// Verdict.
+  output logic              valid_o,
+  output logic [PayW-1:0]   pay_o,
+  /// syndrome_e.
+  output logic [4:0]        syndrome_o,
+  /// OK with nothing to access: one beat without an address.
+  output logic              empty_o,
+  /// For debugging: bit n is the failing of the rule with syndrome n, as far as it can be judged.
+  output logic [17:0]       mask_o,
+  /// For the walk; 0 unless syndrome_o is OK and not empty_o. LevelFlat stays 5; the index of a flat
+  /// table's first page includes root[11:3].
+  output desc_t             desc_o,
+  output pos_t              pos_o
+);
+
+  if (PayW < 1) begin : g_bad_pay_w
+    $fatal(1, "tpt_mpt_check: PayW must be at least 1");
+  end
+
+  localparam int unsigned NumRules = 18;
+  localparam int unsigned OffW     = MaxLogPage;
+
+  // ---------------------------------------------------------------------------------------------
+  // Rules, as functions that are true when the rule fails
+  // ---------------------------------------------------------------------------------------------
+  function automatic logic is_atomic(logic [2:0] op);
+    return op == OpRemoteAtomic;
+  endfunction
+
+  // Operations 5 to 7 do not exist. They count as remote and rule 7 refuses them.
+  function automatic logic is_local(logic [2:0] op);
+    return (op == OpLocalRead) || (op == OpLocalWrite);
+  endfunction
+
+  function automatic logic needs_writable(logic [2:0] op);
+    return (op == OpLocalWrite) || (op == OpRemoteWrite) || (op == OpRemoteAtomic);
+  endfunction
+
+  function automatic logic is_window(logic [2:0] kind);
+    return (kind == KindMw1) || (kind == KindMw2);
+  endfunction
+
+  // Rule 0: an atomic is 8 bytes long. Comes before everything about the key.
+  function automatic logic fails_atomic_len(logic [2:0] op, logic [31:0] len);
+    return is_atomic(op) && (len != 32'd8);
+  endfunction
+
+  // Rule 0: a request of no bytes accesses nothing, its key is not looked at.
+  function automatic logic is_empty(logic [2:0] op, logic [31:0] len);
+    return !is_atomic(op) && (len == 32'd0);
+  endfunction
+
+  // Rule 1: at most 2^31 bytes.
+  function automatic logic fails_length(logic [31:0] len);
+    return len > MaxReqLen;
+  endfunction
+
+  // MPT_BAD: no entry of this unit looks so. The fields mean something only in a VALID entry.
+  function automatic logic fails_fields(logic [1:0] state, logic [2:0] kind, logic [2:0] level,
+                                           logic [1:0] encoding, logic [5:0] log_page,
+                                           logic [2:0] log_tpage);
+    logic bad;
+    bad = (kind > KindPhys) || (level > LevelFlat) || (encoding > EncFlagged) ||
+          (log_page < 6'(MinLogPage)) || (log_page > 6'(MaxLogPage)) ||
+          (log_tpage > 3'(MaxLogTPage - MinLogTPage));
+    return (state > StInvalid) || ((state == StValid) && bad);
+  endfunction
+
+  // Rule 3: the entry is VALID.
+  function automatic logic fails_state(logic [1:0] state);
+    return state != StValid;
+  endfunction
+
+  // Rule 4, first half: the key is of the role that the operation needs, and the entry has that
+  // role: a window has no L_Key, and an entry without any remote right has no R_Key.
+  function automatic logic fails_role(logic [2:0] op, logic role, logic [2:0] kind,
+                                         logic remote_right);
+    logic exists;
+    exists = (role == RoleLocal) ? !is_window(kind) : remote_right;
+    return (is_local(op) != (role == RoleLocal)) || !exists;
+  endfunction
+
+  // Rule 4, second half: the tag of that role.
+  function automatic logic fails_tag(logic [7:0] tag, logic role, logic [7:0] ltag,
+                                        logic [7:0] rtag);
+    return tag != ((role == RoleLocal) ? ltag : rtag);
+  endfunction
+
+  // Rule 5: same protection domain.
+  function automatic logic fails_pd(logic [PdW-1:0] pd, logic [PdW-1:0] entry_pd);
+    return pd != entry_pd;
+  endfunction
+
+  // Rule 6: a type-2 window works from its own queue pair only.
+  function automatic logic fails_qp(logic [2:0] kind, logic [QpnW-1:0] qpn,
+                                       logic [QpnW-1:0] entry_qpn);
+    return (kind == KindMw2) && (qpn != entry_qpn);
+  endfunction
+
+  // Rule 7: the operation's right. Reading locally needs none.
+  function automatic logic fails_rights(logic [2:0] op, logic local_write,
+                                           logic remote_write, logic remote_read,
+                                           logic remote_atomic);
+    unique case (op)
+      OpLocalRead:    return 1'b0;
+      OpLocalWrite:   return !local_write;
+      OpRemoteRead:   return !remote_read;
+      OpRemoteWrite:  return !remote_write;
+      OpRemoteAtomic: return !remote_atomic;
+      default:        return 1'b1;
+    endcase
+  endfunction
+
+  // Rule 8: va + len is at most 2^64. Only an address in the last 4 GiB can pass it, so 33 bits
+  // of sum decide.
+  function automatic logic fails_wrap(logic [31:0] va_high, logic [32:0] low_sum);
+    return (&va_high) && (low_sum > 33'h1_0000_0000);
+  endfunction
+
+  // Rule 9: base <= va, len <= length, and va - base <= length - len. Bit 64 is the borrow.
+  function automatic logic fails_bounds(logic [64:0] va_minus_base, logic [64:0] length_minus_len);
+    return va_minus_base[64] || length_minus_len[64] ||
+           (va_minus_base[63:0] > length_minus_len[63:0]);
+  endfunction
+
+  // Rule 10: the address of an atomic is a multiple of 8.
+  function automatic logic fails_atomic_addr(logic [2:0] op, logic [2:0] va_low);
+    return is_atomic(op) && (va_low != 3'd0);
+  endfunction
+
+  // Rule 11: a window needs its parent.
+  function automatic logic fails_parent(logic [2:0] kind, logic parent_ok);
+    return is_window(kind) && !parent_ok;
+  endfunction
+
+  // First address that the entry accepts.
+  function automatic logic [63:0] base_of(logic zero_based, logic [63:0] start);
+    return zero_based ? 64'd0 : start;
+  endfunction
+
+  // Bits of an address inside a page of 2^log_page bytes, 12 <= log_page <= 43.
+  function automatic logic [OffW-1:0] page_mask(logic [5:0] log_page);
+    logic [OffW-1:0] mask;
+    for (int unsigned b = 0; b < OffW; b++) mask[b] = (6'(b) < log_page);
+    return mask;
+  endfunction
+
+  // The first failing rule in the order of decision. Rule 10 stands there twice.
+  function automatic logic [4:0] first_failure(logic [NumRules-1:0] fail, logic atomic_len);
+    logic unused_walk_rules;
+    unused_walk_rules = ^{fail[SynMttBad:SynMttAbsent], fail[SynOk]};
+    if (fail[SynDisabled])      return SynDisabled;
+    else if (fail[SynTagBusy])  return SynTagBusy;
+    else if (atomic_len)        return SynAlign;
+    else if (fail[SynLength])   return SynLength;
+    else if (fail[SynKeyIndex]) return SynKeyIndex;
+    else if (fail[SynBus])      return SynBus;
+    else if (fail[SynMptBad])   return SynMptBad;
+    else if (fail[SynKeyState]) return SynKeyState;
+    else if (fail[SynKeyTag])   return SynKeyTag;
+    else if (fail[SynPd])       return SynPd;
+    else if (fail[SynQp])       return SynQp;
+    else if (fail[SynRights])   return SynRights;
+    else if (fail[SynWrap])     return SynWrap;
+    else if (fail[SynBounds])   return SynBounds;
+    else if (fail[SynAlign])    return SynAlign;
+    else if (fail[SynParent])   return SynParent;
+    else                        return SynMptBad;  // not granted and no reason: still refused
+  endfunction
+
+  // ---------------------------------------------------------------------------------------------
+  // Stage 1
+  // ---------------------------------------------------------------------------------------------
+  typedef struct packed {
+    logic                disabled;
+    logic                tag_busy;
+    logic                atomic_len;
+    logic                empty;
+    logic                length;
+    logic                need_key;       // rules 0 and 1 let it pass to the key
+    logic                index;
+    logic                looked_up;
+    logic                bus;
+    logic                crc;
+    logic                fields;
+    logic                state;
+    logic                role;
+    logic                tag;
+    logic                pd;
+    logic                qp;
+    logic                rights;
+    logic                atomic_addr;
+    logic                parent;
+    logic                va_high_ones;
+    logic [32:0]         low_sum;        // va[31:0] + len
+    logic [64:0]         va_minus_base;
+    logic [64:0]         length_minus_len;
+    logic [31:0]         len;
+    logic [31:0]         len_minus_1;
+    logic [OffW-1:0]     page_mask;
+    logic [OffW-1:0]     start_in_page;  // start mod page
+    logic [4:0]          page_shift;     // log_page - 12
+    desc_t               desc;
+  } stage1_t;
+
+  stage1_t     s1_d, s1_q;
+  logic        remote_right;
+  logic [63:0] base;
+
+  always_comb begin
+    remote_right = entry_i.access[AccRemoteWrite] || entry_i.access[AccRemoteRead] ||
+                   entry_i.access[AccRemoteAtomic];
+    base         = base_of(entry_i.access[AccZeroBased], entry_i.start);
+
+    s1_d.disabled         = disabled_i;
+    s1_d.tag_busy         = tag_busy_i;
+    s1_d.atomic_len       = fails_atomic_len(req_i.op, req_i.len);
+    s1_d.empty            = is_empty(req_i.op, req_i.len);
+    s1_d.length           = fails_length(req_i.len);
+    s1_d.need_key         = req_needs_lookup(req_i);
+    s1_d.index            = !index_ok_i;
+    s1_d.looked_up        = looked_up_i;
+    s1_d.bus              = bus_err_i;
+    s1_d.crc              = mpt_bad_i;
+    s1_d.fields           = fails_fields(entry_i.state, entry_i.kind, entry_i.level,
+                                         entry_i.encoding, entry_i.log_page, entry_i.log_tpage);
+    s1_d.state            = fails_state(entry_i.state);
+    s1_d.role             = fails_role(req_i.op, role_i, entry_i.kind, remote_right);
+    s1_d.tag              = fails_tag(req_i.key[7:0], role_i, entry_i.lkey_tag,
+                                      entry_i.rkey_tag);
+    s1_d.pd               = fails_pd(req_i.pd, entry_i.pd);
+    s1_d.qp               = fails_qp(entry_i.kind, req_i.qpn, entry_i.qpn);
+    s1_d.rights           = fails_rights(req_i.op, entry_i.access[AccLocalWrite],
+                                         entry_i.access[AccRemoteWrite],
+                                         entry_i.access[AccRemoteRead],
+                                         entry_i.access[AccRemoteAtomic]);
+    s1_d.atomic_addr      = fails_atomic_addr(req_i.op, req_i.va[2:0]);
+    s1_d.parent           = fails_parent(entry_i.kind, parent_ok_i);
+    s1_d.va_high_ones     = &req_i.va[63:32];
+    s1_d.low_sum          = {1'b0, req_i.va[31:0]} + {1'b0, req_i.len};
+    s1_d.va_minus_base    = {1'b0, req_i.va} - {1'b0, base};
+    s1_d.length_minus_len = {1'b0, entry_i.length} - {33'd0, req_i.len};
+    s1_d.len              = req_i.len;
+    s1_d.len_minus_1      = req_i.len - 32'd1;
+    s1_d.page_mask        = page_mask(entry_i.log_page);
+    s1_d.start_in_page    = entry_i.start[OffW-1:0] & page_mask(entry_i.log_page);
+    s1_d.page_shift       = 5'(entry_i.log_page - 6'(MinLogPage));
+    s1_d.desc.index       = index_i;
+    s1_d.desc.gen         = entry_i.gen;
+    s1_d.desc.level       = entry_i.level;
+    s1_d.desc.log_page    = entry_i.log_page;
+    s1_d.desc.log_tpage   = entry_i.log_tpage;
+    s1_d.desc.encoding    = entry_i.encoding;
+    s1_d.desc.write       = needs_writable(req_i.op);
+    s1_d.desc.frame       = entry_i.frame;
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Stage 2
+  // ---------------------------------------------------------------------------------------------
+  typedef struct packed {
+    logic [NumRules-1:0] fail;
+    logic                atomic_len;
+    logic                empty;
+    logic                looked_up;
+    logic [63:0]         o;            // byte position, counted from the start of the first page
+    logic [31:0]         len;
+    logic [31:0]         len_minus_1;
+    logic [OffW-1:0]     page_mask;
+    logic [4:0]          page_shift;
+    desc_t               desc;
+  } stage2_t;
+
+  stage2_t s2_d, s2_q;
+  logic    has_entry;   // an entry is there
+  logic    good_entry;  // and it is one of this unit
+  logic    live_entry;  // and it is VALID, so that its fields can be compared
+
+  always_comb begin
+    has_entry  = s1_q.need_key && s1_q.looked_up && !s1_q.index && !s1_q.bus;
+    good_entry = has_entry && !s1_q.crc && !s1_q.fields;
+    live_entry = good_entry && !s1_q.state;
+
+    s2_d.fail              = '0;
+    s2_d.fail[SynDisabled] = s1_q.disabled;
+    s2_d.fail[SynTagBusy]  = s1_q.tag_busy;
+    s2_d.fail[SynLength]   = s1_q.length && !s1_q.atomic_len;
+    s2_d.fail[SynKeyIndex] = s1_q.need_key && s1_q.index;
+    s2_d.fail[SynBus]      = s1_q.need_key && s1_q.looked_up && !s1_q.index && s1_q.bus;
+    s2_d.fail[SynMptBad]   = has_entry && (s1_q.crc || s1_q.fields);
+    s2_d.fail[SynKeyState] = good_entry && s1_q.state;
+    s2_d.fail[SynKeyTag]   = live_entry && (s1_q.role || s1_q.tag);
+    s2_d.fail[SynPd]       = live_entry && s1_q.pd;
+    s2_d.fail[SynQp]       = live_entry && s1_q.qp;
+    s2_d.fail[SynRights]   = live_entry && s1_q.rights;
+    s2_d.fail[SynWrap]     = fails_wrap({32{s1_q.va_high_ones}}, s1_q.low_sum);
+    s2_d.fail[SynBounds]   = live_entry &&
+                             fails_bounds(s1_q.va_minus_base, s1_q.length_minus_len);
+    s2_d.fail[SynAlign]    = s1_q.atomic_len || s1_q.atomic_addr;
+    s2_d.fail[SynParent]   = live_entry && s1_q.parent;
+
+    s2_d.atomic_len  = s1_q.atomic_len;
+    s2_d.empty       = s1_q.empty;
+    s2_d.looked_up   = live_entry;
+    // Inside the bounds this sum is at most start mod page + length <= start + length <= 2^64.
+    s2_d.o           = s1_q.va_minus_base[63:0] + {21'd0, s1_q.start_in_page};
+    s2_d.len         = s1_q.len;
+    s2_d.len_minus_1 = s1_q.len_minus_1;
+    s2_d.page_mask   = s1_q.page_mask;
+    s2_d.page_shift  = s1_q.page_shift;
+    s2_d.desc        = s1_q.desc;
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Stage 3
+  // ---------------------------------------------------------------------------------------------
+  typedef struct packed {
+    logic [NumRules-1:0] fail;
+    logic                granted;   // something may be accessed
+    logic                empty;     // accepted, nothing to access
+    logic [4:0]          reason;    // syndrome if neither
+    logic [PageIdxW-1:0] page;
+    logic [OffW-1:0]     off;
+    logic [OffW:0]       last_off;  // offset of the last byte, counted from the first page
+    logic [31:0]         len;
+    logic [4:0]          page_shift;
+    desc_t               desc;
+  } stage3_t;
+
+  stage3_t s3_d, s3_q;
+  logic    enabled;
+
+  always_comb begin
+    enabled         = !s2_q.fail[SynDisabled] && !s2_q.fail[SynTagBusy];
+    s3_d.fail       = s2_q.fail;
+    s3_d.granted    = s2_q.looked_up && (s2_q.fail == '0);
+    s3_d.empty      = s2_q.empty && enabled;
+    s3_d.reason     = first_failure(s2_q.fail, s2_q.atomic_len);
+    s3_d.page       = PageIdxW'(s2_q.o[63:MinLogPage] >> s2_q.page_shift);
+    s3_d.off        = s2_q.o[OffW-1:0] & s2_q.page_mask;
+    s3_d.last_off   = {1'b0, s2_q.o[OffW-1:0] & s2_q.page_mask} + {12'd0, s2_q.len_minus_1};
+    s3_d.len        = s2_q.len;
+    s3_d.page_shift = s2_q.page_shift;
+    s3_d.desc       = s2_q.desc;
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Stage 4
+  // ---------------------------------------------------------------------------------------------
+  logic [4:0]          syndrome_d, syndrome_q;
+  logic                empty_d, empty_q;
+  logic [NumRules-1:0] mask_q;
+  desc_t               desc_d, desc_q;
+  pos_t                pos_d, pos_q;
+  logic [PageIdxW-1:0] first_slot;
+  logic [19:0]         num_pages;
+
+  always_comb begin
+    // Flat tables need not start on a 4 KiB boundary: the rest of the root, in entries.
+    first_slot = (s3_q.desc.level == LevelFlat) ? PageIdxW'(s3_q.desc.frame[1][8:0]) : '0;
+    num_pages  = 20'(s3_q.last_off[OffW:MinLogPage] >> s3_q.page_shift) + 20'd1;
+
+    syndrome_d = s3_q.reason;
+    empty_d    = 1'b0;
+    desc_d     = '0;
+    pos_d      = '0;
+    if (s3_q.empty) begin
+      syndrome_d = SynOk;
+      empty_d    = 1'b1;
+    end else if (s3_q.granted) begin
+      syndrome_d = SynOk;
+      desc_d     = s3_q.desc;
+      pos_d.idx  = s3_q.page + first_slot;
+      pos_d.np   = num_pages;
+      pos_d.off  = s3_q.off;
+      pos_d.rem  = s3_q.len;
+    end
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Registers
+  // ---------------------------------------------------------------------------------------------
+  logic [CheckLatency-1:0]           valid_q;
+  logic [CheckLatency-1:0][PayW-1:0] pay_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) valid_q <= '0;
+    else         valid_q <= {valid_q[CheckLatency-2:0], valid_i};
+  end
+
+  always_ff @(posedge clk_i) begin
+    pay_q <= {pay_q[CheckLatency-2:0], pay_i};
+    s1_q  <= s1_d;
+    s2_q  <= s2_d;
+    s3_q  <= s3_d;
+  end
+
+  // Refused at reset, and whenever there is no request.
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || !valid_q[CheckLatency-2]) begin
+      syndrome_q <= SynDisabled;
+      empty_q    <= 1'b0;
+      mask_q     <= '0;
+      desc_q     <= '0;
+      pos_q      <= '0;
+    end else begin
+      syndrome_q <= syndrome_d;
+      empty_q    <= empty_d;
+      mask_q     <= s3_q.fail;
+      desc_q     <= desc_d;
+      pos_q      <= pos_d;
+    end
+  end
+
+  assign valid_o    = valid_q[CheckLatency-1];
+  assign pay_o      = pay_q[CheckLatency-1];
+  assign syndrome_o = syndrome_q;
+  assign empty_o    = empty_q;
+  assign mask_o     = mask_q;
+  assign desc_o     = desc_q;
+  assign pos_o      = pos_q;
+
+  // Not looked at here: the index field of the key is decoded already, tag and stream are the
+  // caller's (in pay_i), and the rest of the entry belongs to the registration engine.
+  logic unused;
+  assign unused = ^{req_i.tag, req_i.stream, req_i.key[31:8], entry_i.rsvd2, entry_i.bound,
+                    entry_i.crc, entry_i.rsvd1, entry_i.rsvd0, entry_i.rinv_en};
+
+  // ---------------------------------------------------------------------------------------------
+  // Assertions
+  // ---------------------------------------------------------------------------------------------
+  `TPT_ASSERT(OkMeansNoFailure, !valid_o || (syndrome_o != SynOk) || empty_o || (mask_o == '0))
+  `TPT_ASSERT(EmptyIsOk, !valid_o || !empty_o || (syndrome_o == SynOk))
+  `TPT_ASSERT(RefusedHasNoAddress, (syndrome_o == SynOk) || ((desc_o == '0) && (pos_o == '0)))
+  `TPT_ASSERT(IdleIsRefused, valid_o || (syndrome_o != SynOk))
+  `TPT_ASSERT(AccessHasPages, !valid_o || (syndrome_o != SynOk) || empty_o || (pos_o.np != '0))
+  // The caller reads the entry of every request whose key decides.
+  `TPT_ASSUME(KeyIsLookedUp, !valid_i || disabled_i || tag_busy_i || !req_needs_lookup(req_i) ||
+                             !index_ok_i || looked_up_i)
+
+endmodule
