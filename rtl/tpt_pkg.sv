@@ -45,16 +45,16 @@ package tpt_pkg;
   // ---------------------------------------------------------------------------------------------
   /// Operation of a request.
   typedef enum logic [2:0] {
-    OpLocalRead    = 3'd0,
-    OpLocalWrite   = 3'd1,
-    OpRemoteRead   = 3'd2,
-    OpRemoteWrite  = 3'd3,
-    OpRemoteAtomic = 3'd4
+    OpLocalRead    = 3'd0,  // gather of a send or write (L_Key)
+    OpLocalWrite   = 3'd1,  // receive, read or atomic result (L_Key)
+    OpRemoteRead   = 3'd2,  // RDMA READ (R_Key)
+    OpRemoteWrite  = 3'd3,  // RDMA WRITE (R_Key)
+    OpRemoteAtomic = 3'd4  // ATOMIC, 8 bytes (R_Key)
   } op_e;
 
   /// Why a request was refused. The numbers of the first ones are those of the rules.
   typedef enum logic [4:0] {
-    SynOk        = 5'd0,
+    SynOk        = 5'd0,   // accepted
     SynLength    = 5'd1,   // len > 2^31
     SynKeyIndex  = 5'd2,   // index not below the table size
     SynKeyState  = 5'd3,   // entry FREE or INVALID
@@ -76,18 +76,18 @@ package tpt_pkg;
 
   /// State of an MPT entry. All-zero memory is a FREE entry with a right CRC.
   typedef enum logic [1:0] {
-    StFree    = 2'd0,
-    StValid   = 2'd1,
-    StInvalid = 2'd2
+    StFree    = 2'd0,  // no region; only memory that was cleared or a deregistered index
+    StValid   = 2'd1,  // the keys are live
+    StInvalid = 2'd2  // being deregistered or reregistered: keys refused
   } state_e;
 
   /// Kind of an MPT entry.
   typedef enum logic [2:0] {
-    KindMr   = 3'd0,
-    KindFrmr = 3'd1,
-    KindMw1  = 3'd2,
-    KindMw2  = 3'd3,
-    KindPhys = 3'd4
+    KindMr   = 3'd0,  // memory region
+    KindFrmr = 3'd1,  // fast-registration region (reserved)
+    KindMw1  = 3'd2,  // type-1 window (reserved)
+    KindMw2  = 3'd3,  // type-2 window (reserved)
+    KindPhys = 3'd4  // physical (reserved)
   } kind_e;
 
   /// Encoding of MTT entries.
@@ -104,17 +104,17 @@ package tpt_pkg;
 
   /// Access bits of an MPT entry (names of IBV_ACCESS_*), bit numbers inside `access`.
   localparam int unsigned AccessW = 11;
-  localparam int unsigned AccLocalWrite      = 0;
-  localparam int unsigned AccRemoteWrite     = 1;
-  localparam int unsigned AccRemoteRead      = 2;
-  localparam int unsigned AccRemoteAtomic    = 3;
-  localparam int unsigned AccMwBind          = 4;
-  localparam int unsigned AccZeroBased       = 5;
-  localparam int unsigned AccOnDemand        = 6;
-  localparam int unsigned AccHugeTlb         = 7;
-  localparam int unsigned AccFlushGlobal     = 8;
-  localparam int unsigned AccFlushPersistent = 9;
-  localparam int unsigned AccRelaxedOrdering = 10;
+  localparam int unsigned AccLocalWrite      = 0;  // local write (LW)
+  localparam int unsigned AccRemoteWrite     = 1;  // remote write (RW)
+  localparam int unsigned AccRemoteRead      = 2;  // remote read (RR)
+  localparam int unsigned AccRemoteAtomic    = 3;  // remote atomic (RA)
+  localparam int unsigned AccMwBind          = 4;  // windows may be bound
+  localparam int unsigned AccZeroBased       = 5;  // addresses are offsets from the start
+  localparam int unsigned AccOnDemand        = 6;  // refused at registration
+  localparam int unsigned AccHugeTlb         = 7;  // kept, not used
+  localparam int unsigned AccFlushGlobal     = 8;  // not used yet
+  localparam int unsigned AccFlushPersistent = 9;  // not used yet
+  localparam int unsigned AccRelaxedOrdering = 10;  // kept, not used
   /// Bit of IBV_ACCESS_RELAXED_ORDERING in a verbs access word.
   localparam int unsigned VerbsRelaxedOrdering = 20;
   /// Verbs access bits that registration knows: 0 to 5, 7, 20 to 29.
@@ -126,20 +126,20 @@ package tpt_pkg;
 
   /// Command codes.
   typedef enum logic [3:0] {
-    CmdRegMr   = 4'd1,
-    CmdDeregMr = 4'd2,
-    CmdReregMr = 4'd3,
-    CmdQuery   = 4'd4
+    CmdRegMr   = 4'd1,  // register a memory region
+    CmdDeregMr = 4'd2,  // deregister it
+    CmdReregMr = 4'd3,  // change translation, PD or access; new keys
+    CmdQuery   = 4'd4  // read the entry
   } cmd_op_e;
 
   /// IBV_REREG_MR_* bits of a REREG_MR command.
-  localparam int unsigned ReregTranslation = 0;
-  localparam int unsigned ReregPd          = 1;
-  localparam int unsigned ReregAccess      = 2;
+  localparam int unsigned ReregTranslation = 0;  // start, length, page size and table from the command
+  localparam int unsigned ReregPd          = 1;  // PD := new_pd
+  localparam int unsigned ReregAccess      = 2;  // access from the command
 
   /// Status of a completion.
   typedef enum logic [4:0] {
-    StsOk          = 5'd0,
+    StsOk          = 5'd0,   // done
     StsPending     = 5'd1,   // fence time ran out: keys dead, index and pins kept, more to come
     StsBadOp       = 5'd2,   // unknown command
     StsBadLength   = 5'd3,   // length 0
@@ -152,11 +152,11 @@ package tpt_pkg;
     StsTableSmall  = 5'd10,  // the table cannot hold the pages of the length
     StsTableAlign  = 5'd11,  // table root or inline page not aligned
     StsNoIndex     = 5'd12,  // MPT full
-    StsKeyIndex    = 5'd13,
-    StsKeyState    = 5'd14,
-    StsKeyTag      = 5'd15,
-    StsKeyKind     = 5'd16,
-    StsKeyPd       = 5'd17,
+    StsKeyIndex    = 5'd13,  // index not below the table size
+    StsKeyState    = 5'd14,  // entry FREE or INVALID
+    StsKeyTag      = 5'd15,  // no L_Key, or wrong tag
+    StsKeyKind     = 5'd16,  // not a memory region
+    StsKeyPd       = 5'd17,  // another protection domain
     StsBound       = 5'd18,  // windows are bound
     StsBus         = 5'd19,  // memory answered with an error
     StsMptBad      = 5'd20,  // MPT entry corrupted
@@ -170,32 +170,32 @@ package tpt_pkg;
   // ---------------------------------------------------------------------------------------------
   /// Request: one access that carries a key.
   typedef struct packed {
-    logic [TagW-1:0]    tag;
-    logic [StreamW-1:0] stream;
+    logic [TagW-1:0]    tag;     // names the request, unique per client while in use
+    logic [StreamW-1:0] stream;  // responses of one stream keep order
     logic [2:0]         op;      // op_e; 5 to 7 are refused (RIGHTS)
-    logic [31:0]        key;
-    logic [63:0]        va;
+    logic [31:0]        key;     // L_Key or R_Key
+    logic [63:0]        va;      // virtual address (offset if ZERO_BASED)
     logic [31:0]        len;     // bytes
-    logic [PdW-1:0]     pd;
-    logic [QpnW-1:0]    qpn;
+    logic [PdW-1:0]     pd;      // of the queue pair
+    logic [QpnW-1:0]    qpn;     // of the queue pair (type-2 windows)
   } req_t;
   localparam int unsigned ReqW = $bits(req_t);
 
   /// Response beat: one physical segment, or the syndrome that ends the request.
   typedef struct packed {
-    logic [TagW-1:0]    tag;
-    logic [StreamW-1:0] stream;
+    logic [TagW-1:0]    tag;       // of the request
+    logic [StreamW-1:0] stream;    // of the request
     logic [4:0]         syndrome;  // syndrome_e
     logic [63:0]        pa;        // 0 if no address
     logic [31:0]        len;       // bytes, 0 if no address
-    logic               first;
-    logic               last;
+    logic               first;     // first beat of the request
+    logic               last;      // last beat of the request
   } rsp_t;
   localparam int unsigned RspW = $bits(rsp_t);
 
   /// Done: the consumer has finished with the segments of the request with this tag.
   typedef struct packed {
-    logic [TagW-1:0] tag;
+    logic [TagW-1:0] tag;  // of the request
   } done_t;
   localparam int unsigned DoneW = $bits(done_t);
 
@@ -222,25 +222,25 @@ package tpt_pkg;
   // MPT entry, 64 bytes, little-endian: bit 0 of the struct is bit 0 of byte 0.
   // ---------------------------------------------------------------------------------------------
   typedef struct packed {
-    logic [24:0]            rsvd2;      // 511:487
+    logic [24:0]            rsvd2;      // 511:487 0
     logic [IndexW-1:0]      bound;      // 486:464 bound windows; parent (window); next (FREE)
     logic [3:0][FrameW-1:0] frame;      // 463:256 frame k at 256 + 52 k
-    logic [63:0]            length;     // 255:192
-    logic [63:0]            start;      // 191:128
-    logic [15:0]            crc;        // 127:112
-    logic [QpnW-1:0]        qpn;        // 111:88
-    logic [PdW-1:0]         pd;         // 87:64
-    logic [7:0]             rsvd1;      // 63:56
-    logic [GenW-1:0]        gen;        // 55:48
-    logic [7:0]             rkey_tag;   // 47:40
-    logic [7:0]             lkey_tag;   // 39:32
-    logic                   rsvd0;      // 31
+    logic [63:0]            length;     // 255:192 bytes
+    logic [63:0]            start;      // 191:128 first virtual address
+    logic [15:0]            crc;        // 127:112 CRC-16 over the other bits
+    logic [QpnW-1:0]        qpn;        // 111:88 queue pair of a type-2 window
+    logic [PdW-1:0]         pd;         // 87:64 protection domain
+    logic [7:0]             rsvd1;      // 63:56 0
+    logic [GenW-1:0]        gen;        // 55:48 generation, counts the registrations of the index
+    logic [7:0]             rkey_tag;   // 47:40 low byte of the R_Key
+    logic [7:0]             lkey_tag;   // 39:32 low byte of the L_Key
+    logic                   rsvd0;      // 31 0
     logic                   rinv_en;    // 30 remote invalidate enabled
     logic [1:0]             encoding;   // 29:28 enc_e
     logic [2:0]             log_tpage;  // 27:25 log2(table page) - 12
-    logic [2:0]             level;      // 24:22
+    logic [2:0]             level;      // 24:22 0 inline, 1 to 4 tree, 5 flat
     logic [5:0]             log_page;   // 21:16 log2(page)
-    logic [AccessW-1:0]     access;     // 15:5
+    logic [AccessW-1:0]     access;     // 15:5 rights and options, bits below
     logic [2:0]             kind;       // 4:2 kind_e
     logic [1:0]             state;      // 1:0 state_e
   } mpt_entry_t;
@@ -249,12 +249,12 @@ package tpt_pkg;
 
   /// Completion. `entry` is the MPT entry as it is in memory (QUERY) and 0 otherwise.
   typedef struct packed {
-    logic [15:0]     id;
-    logic [3:0]      op;
+    logic [15:0]     id;      // of the command
+    logic [3:0]      op;      // of the command
     logic [4:0]      status;  // status_e
-    logic [31:0]     lkey;
+    logic [31:0]     lkey;    // REG, REREG with status OK
     logic [31:0]     rkey;    // 0 if the region has no remote right
-    logic [MptW-1:0] entry;
+    logic [MptW-1:0] entry;   // QUERY with status OK
   } cpl_t;
   localparam int unsigned CplW = $bits(cpl_t);
 
@@ -344,32 +344,32 @@ package tpt_pkg;
   localparam int unsigned CsrAddrW = 12;
   localparam logic [CsrAddrW-1:0] CsrId          = 12'h000;  // RO "TPT0"
   localparam logic [CsrAddrW-1:0] CsrVersion     = 12'h004;  // RO
-  localparam logic [CsrAddrW-1:0] CsrCap         = 12'h008;  // RO sizes
+  localparam logic [CsrAddrW-1:0] CsrCap         = 12'h008;  // RO sizes, bits below
   localparam logic [CsrAddrW-1:0] CsrCtrl        = 12'h010;  // RW bit 0 enable, bit 1 plain index
-  localparam logic [CsrAddrW-1:0] CsrStatus      = 12'h014;  // RO see docs/registers.md
+  localparam logic [CsrAddrW-1:0] CsrStatus      = 12'h014;  // RO bits below
   localparam logic [CsrAddrW-1:0] CsrMptBaseLo   = 12'h018;  // RW locked while enabled
   localparam logic [CsrAddrW-1:0] CsrMptBaseHi   = 12'h01c;  // RW locked while enabled
   localparam logic [CsrAddrW-1:0] CsrMptSize     = 12'h020;  // RW entries, locked while enabled
   localparam logic [CsrAddrW-1:0] CsrPermSecret0 = 12'h030;  // WO 4 words, locked while enabled
   localparam logic [CsrAddrW-1:0] CsrTagSecret0  = 12'h040;  // WO 4 words, locked while enabled
-  localparam logic [CsrAddrW-1:0] CsrClientReset = 12'h050;  // W1S, reads 1 while busy
+  localparam logic [CsrAddrW-1:0] CsrClientReset = 12'h050;  // W1S bit c: reset client c; reads 1 until finished
   localparam logic [CsrAddrW-1:0] CsrFenceTime   = 12'h054;  // RW clocks, 0: no limit
   localparam logic [CsrAddrW-1:0] CsrError       = 12'h058;  // W1C sticky error bits
   localparam logic [CsrAddrW-1:0] CsrCntBase     = 12'h080;  // RO counters, see below
   /// Counters, 32 bits, wrapping, at CsrCntBase + 4 n.
   localparam int unsigned NumCounters = 12;
-  localparam int unsigned CntRequests  = 0;
-  localparam int unsigned CntMptHit    = 1;
-  localparam int unsigned CntMptMiss   = 2;
-  localparam int unsigned CntMptRead   = 3;
-  localparam int unsigned CntMttHit    = 4;
-  localparam int unsigned CntMttMiss   = 5;
-  localparam int unsigned CntMttRead   = 6;
-  localparam int unsigned CntSegments  = 7;
-  localparam int unsigned CntRefused   = 8;
-  localparam int unsigned CntBadDone   = 9;
-  localparam int unsigned CntFences    = 10;
-  localparam int unsigned CntEvict     = 11;
+  localparam int unsigned CntRequests  = 0;  // requests accepted
+  localparam int unsigned CntMptHit    = 1;  // MPT look-ups found in the cache
+  localparam int unsigned CntMptMiss   = 2;  // MPT look-ups that had to read
+  localparam int unsigned CntMptRead   = 3;  // MPT entries read from memory
+  localparam int unsigned CntMttHit    = 4;  // MTT look-ups (one per level) found in the cache
+  localparam int unsigned CntMttMiss   = 5;  // MTT look-ups that had to read
+  localparam int unsigned CntMttRead   = 6;  // MTT lines read from memory
+  localparam int unsigned CntSegments  = 7;  // segments (OK beats with an address)
+  localparam int unsigned CntRefused   = 8;  // requests that ended with a syndrome
+  localparam int unsigned CntBadDone   = 9;  // done messages that were ignored
+  localparam int unsigned CntFences    = 10;  // grace periods that ended
+  localparam int unsigned CntEvict     = 11;  // stored cache lines replaced by others
 
   /// Sticky error bits.
   localparam int unsigned ErrBadDone  = 0;  // unknown, early or second done
@@ -377,6 +377,35 @@ package tpt_pkg;
   localparam int unsigned ErrBus      = 2;  // an AXI error response
   localparam int unsigned ErrMptBad   = 3;  // MPT entry with a wrong CRC
   localparam int unsigned ErrFenceTime = 4; // a fence ran into its time limit
+  localparam int unsigned NumErrors    = 5;
+
+  /// Bits of CTRL.
+  localparam int unsigned CtrlEnable = 0;
+  localparam int unsigned CtrlPlain  = 1;  // key index fields are not permuted
+
+  /// Bits of STATUS.
+  localparam int unsigned StatusReady      = 0;  // enabled and MPT cleared: requests are served
+  localparam int unsigned StatusClearing   = 1;  // enabled, MPT being cleared
+  localparam int unsigned StatusClearError = 2;  // clearing met a bus error; disable to leave
+  localparam int unsigned StatusFenceBusy  = 3;  // a command or its fence is not finished
+  localparam int unsigned StatusIdle       = 4;  // no request inside
+  localparam int unsigned StatusLocked     = 5;  // locked registers refuse writes
+
+  /// Fields of CAP: position of the lowest bit. Sizes are given as log2 but for the first two.
+  localparam int unsigned CapClients    = 0;   // 4 bits: number of clients
+  localparam int unsigned CapMaxLevels  = 4;   // 3 bits: deepest tree of tables
+  localparam int unsigned CapLogStreams = 7;   // 3 bits: streams of a client
+  localparam int unsigned CapLogCtx     = 10;  // 4 bits: contexts
+  localparam int unsigned CapLogAxiData = 14;  // 2 bits: log2(AXI data width in bits / 128)
+  localparam int unsigned CapLogMptSets = 16;  // 4 bits
+  localparam int unsigned CapLogMptWays = 20;  // 2 bits
+  localparam int unsigned CapLogMttSets = 22;  // 4 bits
+  localparam int unsigned CapLogMttWays = 26;  // 2 bits
+  /// Values of ID and VERSION: "TPT0"; major, minor and patch number in bits 23:16, 15:8, 7:0.
+  localparam logic [31:0] IdValue      = 32'h5450_5430;
+  localparam logic [31:0] VersionValue = 32'h0000_0100;
+  /// Largest MPT, entries.
+  localparam int unsigned MaxMptSize = 2 ** IndexW;
 
   // ---------------------------------------------------------------------------------------------
   // CRC-16 of the MPT entry: x^16 + x^12 + x^5 + 1, start value 0, bytes in memory order, most
