@@ -49,7 +49,7 @@ package tpt_pkg;
     OpLocalWrite   = 3'd1,  // receive, read or atomic result (L_Key)
     OpRemoteRead   = 3'd2,  // RDMA READ (R_Key)
     OpRemoteWrite  = 3'd3,  // RDMA WRITE (R_Key)
-    OpRemoteAtomic = 3'd4  // ATOMIC, 8 bytes (R_Key)
+    OpRemoteAtomic = 3'd4   // ATOMIC, 8 bytes (R_Key)
   } op_e;
 
   /// Why a request was refused. The numbers of the first ones are those of the rules.
@@ -76,9 +76,9 @@ package tpt_pkg;
 
   /// State of an MPT entry. All-zero memory is a FREE entry with a right CRC.
   typedef enum logic [1:0] {
-    StFree    = 2'd0,  // no region; only memory that was cleared or a deregistered index
+    StFree    = 2'd0,  // no region
     StValid   = 2'd1,  // the keys are live
-    StInvalid = 2'd2  // being deregistered or reregistered: keys refused
+    StInvalid = 2'd2   // being deregistered or reregistered: keys refused
   } state_e;
 
   /// Kind of an MPT entry.
@@ -87,7 +87,7 @@ package tpt_pkg;
     KindFrmr = 3'd1,  // fast-registration region (reserved)
     KindMw1  = 3'd2,  // type-1 window (reserved)
     KindMw2  = 3'd3,  // type-2 window (reserved)
-    KindPhys = 3'd4  // physical (reserved)
+    KindPhys = 3'd4   // physical (reserved)
   } kind_e;
 
   /// Encoding of MTT entries.
@@ -129,11 +129,11 @@ package tpt_pkg;
     CmdRegMr   = 4'd1,  // register a memory region
     CmdDeregMr = 4'd2,  // deregister it
     CmdReregMr = 4'd3,  // change translation, PD or access; new keys
-    CmdQuery   = 4'd4  // read the entry
+    CmdQuery   = 4'd4   // read the entry
   } cmd_op_e;
 
   /// IBV_REREG_MR_* bits of a REREG_MR command.
-  localparam int unsigned ReregTranslation = 0;  // start, length, page size and table from the command
+  localparam int unsigned ReregTranslation = 0;  // start, length, page size and table
   localparam int unsigned ReregPd          = 1;  // PD := new_pd
   localparam int unsigned ReregAccess      = 2;  // access from the command
 
@@ -352,7 +352,7 @@ package tpt_pkg;
   localparam logic [CsrAddrW-1:0] CsrMptSize     = 12'h020;  // RW entries, locked while enabled
   localparam logic [CsrAddrW-1:0] CsrPermSecret0 = 12'h030;  // WO 4 words, locked while enabled
   localparam logic [CsrAddrW-1:0] CsrTagSecret0  = 12'h040;  // WO 4 words, locked while enabled
-  localparam logic [CsrAddrW-1:0] CsrClientReset = 12'h050;  // W1S bit c: reset client c; reads 1 until finished
+  localparam logic [CsrAddrW-1:0] CsrClientReset = 12'h050;  // W1S bit c: client c, 1 while busy
   localparam logic [CsrAddrW-1:0] CsrFenceTime   = 12'h054;  // RW clocks, 0: no limit
   localparam logic [CsrAddrW-1:0] CsrError       = 12'h058;  // W1C sticky error bits
   localparam logic [CsrAddrW-1:0] CsrCntBase     = 12'h080;  // RO counters, see below
