@@ -1,0 +1,701 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Builds the Verilated models: Verilator writes C++ (`--cc` only), `cc` compiles it.
+//!
+//! * One model of `tpt_top` per configuration of `rtl/configs.toml` (`TPT_CONFIGS=small,default`
+//!   restricts them), and one per small top of [`FLAT_TOPS`].
+//! * What Verilator wrote is found by listing its directory, never by fixed names.
+//! * A model whose C++ text has not changed is not compiled again.
+
+use std::collections::hash_map::DefaultHasher;
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Tops in `sv/` that are built as flat models. To add one: its name here, its text in
+/// `sv/<name>.sv`. Ports are packed vectors, the clock is `clk_i`.
+const FLAT_TOPS: &[&str] = &["tb_assert", "tb_mpt_check", "tb_mtt_walker"];
+
+/// Oldest Verilator that is known to accept the RTL.
+const OLDEST: (u32, u32) = (5, 20);
+
+fn main() {
+    let build = Build::new();
+    build.watch();
+    let mut models = Vec::new();
+    let wanted = env::var("TPT_CONFIGS").ok();
+    let configs = read_configs(&build.root.join("rtl/configs.toml"));
+    for config in &configs {
+        let chosen = match &wanted {
+            Some(list) => list.split(',').any(|name| name.trim() == config.name),
+            None => config.name != "large" || cfg!(feature = "large"),
+        };
+        if chosen {
+            models.push(build.top(config));
+        }
+    }
+    for top in FLAT_TOPS {
+        if build.dir.join(format!("sv/{top}.sv")).exists() {
+            models.push(build.flat(top));
+        }
+    }
+    build.bridge(&configs, &models);
+    for model in &models {
+        build.compile(model);
+    }
+    build.runtime();
+    if cfg!(feature = "trace") {
+        println!("cargo:rustc-link-lib=z");
+        println!("cargo:rustc-link-lib=lz4");
+    }
+}
+
+/// A named configuration: its parameters in the order of the file.
+struct Config {
+    name: String,
+    parameters: Vec<(String, u32)>,
+}
+
+impl Config {
+    fn get(&self, name: &str) -> u32 {
+        match self.parameters.iter().find(|(key, _)| key == name) {
+            Some((_, value)) => *value,
+            None => panic!("rtl/configs.toml: [{}] has no {name}", self.name),
+        }
+    }
+}
+
+/// A model after Verilator ran.
+struct Model {
+    /// Name that Rust asks for: of a configuration or of a flat top.
+    name: String,
+    /// Class that Verilator wrote.
+    class: String,
+    /// Where it wrote.
+    dir: PathBuf,
+    /// Ports in the order of the class's header.
+    ports: Vec<Port>,
+    flat: bool,
+}
+
+struct Port {
+    name: String,
+    input: bool,
+    width: usize,
+}
+
+impl Port {
+    fn words(&self) -> usize {
+        self.width.div_ceil(32)
+    }
+}
+
+struct Build {
+    /// The workspace.
+    root: PathBuf,
+    /// This crate.
+    dir: PathBuf,
+    out: PathBuf,
+    verilator: PathBuf,
+    include: PathBuf,
+    version: String,
+}
+
+impl Build {
+    fn new() -> Self {
+        let dir = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
+        let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
+        let root = dir
+            .join("../..")
+            .canonicalize()
+            .expect("the workspace root");
+        println!("cargo:rerun-if-env-changed=VERILATOR");
+        println!("cargo:rerun-if-env-changed=VERILATOR_ROOT");
+        println!("cargo:rerun-if-env-changed=TPT_CONFIGS");
+        let (verilator, root_wanted) = find_verilator(&root);
+        let mut command = Command::new(&verilator);
+        if !root_wanted {
+            command.env_remove("VERILATOR_ROOT");
+        }
+        let home = text_of(command.args(["--getenv", "VERILATOR_ROOT"]), &verilator);
+        let include = Path::new(home.trim()).join("include");
+        let version = check_version(&verilator, &include);
+        Self {
+            root,
+            dir,
+            out,
+            verilator,
+            include,
+            version,
+        }
+    }
+
+    /// Cargo runs this program again when one of these changes.
+    fn watch(&self) {
+        for path in ["build.rs", "src/lib.rs", "cpp", "sv"] {
+            println!("cargo:rerun-if-changed={path}");
+        }
+        println!("cargo:rerun-if-changed={}", self.root.join("rtl").display());
+    }
+
+    fn top(&self, config: &Config) -> Model {
+        let parameters: Vec<String> = config
+            .parameters
+            .iter()
+            .map(|(name, value)| format!("-G{name}={value}"))
+            .collect();
+        let model = self.verilate(&config.name, "tpt_top", None, &parameters);
+        // The packers of the bridge work with these widths.
+        for (port, width) in [
+            ("s_axis_req_tdata", 2 * 195),
+            ("m_axis_rsp_tdata", 2 * 119),
+            ("s_axis_done_tdata", 2 * 10),
+            ("s_axis_cmd_tdata", 535),
+            ("m_axis_cpl_tdata", 601),
+            ("m_axi_rdata", config.get("AxiDataW") as usize),
+        ] {
+            let found = model
+                .ports
+                .iter()
+                .find(|p| p.name == port)
+                .map_or(0, |p| p.width);
+            assert!(
+                found == width,
+                "tpt_top: port {port} is {found} bits wide, the bridge is made for {width}"
+            );
+        }
+        model
+    }
+
+    fn flat(&self, top: &str) -> Model {
+        let source = self.dir.join(format!("sv/{top}.sv"));
+        let mut model = self.verilate(top, top, Some(&source), &[]);
+        model.flat = true;
+        model
+    }
+
+    /// Runs `verilator --cc` in an empty directory.
+    fn verilate(
+        &self,
+        name: &str,
+        top: &str,
+        source: Option<&Path>,
+        parameters: &[String],
+    ) -> Model {
+        let class = format!("Vtpt_{name}");
+        let dir = self.out.join(format!("vl_{name}"));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).expect("a directory in OUT_DIR");
+        let mut command = Command::new(&self.verilator);
+        command.current_dir(&self.root).env_remove("VERILATOR_ROOT");
+        if let Some(home) = self.include.parent() {
+            if env::var_os("VERILATOR_ROOT").is_some() && env::var_os("VERILATOR").is_some() {
+                command.env("VERILATOR_ROOT", home);
+            }
+        }
+        command.args([
+            "--cc",
+            "-Wall",
+            "--assert",
+            "--x-assign",
+            "fast",
+            "--x-initial",
+            "unique",
+        ]);
+        command.args(["--output-split", "12000", "-O3", "-Irtl"]);
+        if cfg!(feature = "trace") {
+            command.args(["--trace-fst", "--trace-structs"]);
+        }
+        if cfg!(feature = "cov") {
+            command.args(["--coverage-line", "--coverage-user"]);
+        }
+        command.args(["--top-module", top, "--prefix", &class]);
+        command.arg("--Mdir").arg(&dir);
+        command.args(parameters);
+        let waivers = self.root.join("rtl/lint/verilator.vlt");
+        if waivers.exists() {
+            command.arg("rtl/lint/verilator.vlt");
+        }
+        command.args(["-f", "rtl/tpt.f"]);
+        if let Some(source) = source {
+            command.arg(source);
+        }
+        let output = command
+            .output()
+            .unwrap_or_else(|error| panic!("cannot run {}: {error}", self.verilator.display()));
+        if !output.status.success() {
+            panic!(
+                "{} failed on {top} ({name}):\n{}{}",
+                self.verilator.display(),
+                String::from_utf8_lossy(&output.stderr),
+                String::from_utf8_lossy(&output.stdout)
+            );
+        }
+        let header = fs::read_to_string(dir.join(format!("{class}.h"))).expect("the class header");
+        let ports = read_ports(&header);
+        assert!(!ports.is_empty(), "{class}.h: no port found");
+        Model {
+            name: name.to_owned(),
+            class,
+            dir,
+            ports,
+            flat: false,
+        }
+    }
+
+    fn defines(&self) -> Vec<(&'static str, &'static str)> {
+        let trace = if cfg!(feature = "trace") { "1" } else { "0" };
+        let cov = if cfg!(feature = "cov") { "1" } else { "0" };
+        vec![
+            ("VM_TRACE", trace),
+            ("VM_TRACE_FST", trace),
+            ("VM_COVERAGE", cov),
+            ("VM_SC", "0"),
+            ("VM_TIMING", "0"),
+            ("VL_TIME_CONTEXT", "1"),
+        ]
+    }
+
+    /// A compiler for C++ of Verilator's: optimised whatever the cargo profile says.
+    fn compiler(&self, level: u32) -> cc::Build {
+        let mut compiler = cc::Build::new();
+        compiler
+            .cpp(true)
+            .std("c++17")
+            .warnings(false)
+            .debug(false)
+            .opt_level(level);
+        self.prepare(&mut compiler);
+        compiler
+    }
+
+    fn prepare(&self, compiler: &mut cc::Build) {
+        compiler
+            .include(&self.include)
+            .include(self.include.join("vltstd"));
+        for (name, value) in self.defines() {
+            compiler.define(name, value);
+        }
+        compiler.cargo_metadata(false);
+    }
+
+    fn link(&self, library: &str) {
+        println!("cargo:rustc-link-search=native={}", self.out.display());
+        println!("cargo:rustc-link-lib=static={library}");
+    }
+
+    /// True if `library` was made from the same text by the same tools before.
+    fn fresh(&self, library: &str, sources: &[PathBuf]) -> (bool, PathBuf, String) {
+        let mut hash = DefaultHasher::new();
+        self.version.hash(&mut hash);
+        self.include.hash(&mut hash);
+        self.defines().hash(&mut hash);
+        for source in sources {
+            source.hash(&mut hash);
+            fs::read(source).expect("a source file").hash(&mut hash);
+        }
+        let stamp = self.out.join(format!("{library}.stamp"));
+        let value = format!("{:016x}", hash.finish());
+        let fresh = self.out.join(format!("lib{library}.a")).exists()
+            && fs::read_to_string(&stamp).is_ok_and(|old| old == value);
+        (fresh, stamp, value)
+    }
+
+    /// Compiles the C++ of one model.
+    fn compile(&self, model: &Model) {
+        let library = format!("tptvl_{}", model.name);
+        let mut all = list(&model.dir, &["cpp", "h"]);
+        all.sort();
+        let (fresh, stamp, value) = self.fresh(&library, &all);
+        if !fresh {
+            let _ = fs::remove_file(&stamp);
+            // Constructors, reset values and trace declarations run once: no time is spent on
+            // optimising them.
+            let (slow, fast): (Vec<_>, Vec<_>) = list(&model.dir, &["cpp"])
+                .into_iter()
+                .filter(|path| !name_of(path).contains("__ALL"))
+                .partition(|path| name_of(path).contains("__Slow"));
+            let slow_objects = self
+                .compiler(0)
+                .include(&model.dir)
+                .files(&slow)
+                .compile_intermediates();
+            self.compiler(2)
+                .include(&model.dir)
+                .files(&fast)
+                .objects(slow_objects)
+                .compile(&library);
+            fs::write(stamp, value).expect("a stamp in OUT_DIR");
+        }
+        self.link(&library);
+    }
+
+    /// Compiles Verilator's runtime and the hooks that take its messages.
+    fn runtime(&self) {
+        let library = "tptvl_runtime";
+        let mut names = vec!["verilated.cpp", "verilated_threads.cpp"];
+        if cfg!(feature = "trace") {
+            names.push("verilated_fst_c.cpp");
+        }
+        if cfg!(feature = "cov") {
+            names.push("verilated_cov.cpp");
+        }
+        let mut sources: Vec<PathBuf> = names.iter().map(|name| self.include.join(name)).collect();
+        let hooks = self.dir.join("cpp/hooks.h");
+        sources.push(self.dir.join("cpp/hooks.cpp"));
+        let mut all = sources.clone();
+        all.push(hooks.clone());
+        let (fresh, stamp, value) = self.fresh(library, &all);
+        if !fresh {
+            let _ = fs::remove_file(&stamp);
+            self.compiler(2)
+                .flag("-include")
+                .flag(hooks.to_str().expect("a path in UTF-8"))
+                .include(self.dir.join("cpp"))
+                .files(&sources)
+                .compile(library);
+            fs::write(stamp, value).expect("a stamp in OUT_DIR");
+        }
+        self.link(library);
+        let unix = env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os != "macos");
+        println!(
+            "cargo:rustc-link-lib={}",
+            if unix { "stdc++" } else { "c++" }
+        );
+    }
+
+    /// Writes and compiles the bridge: cxx's part, one glue file per model, the tables of models.
+    fn bridge(&self, configs: &[Config], models: &[Model]) {
+        let mut compiler = cxx_build::bridge("src/lib.rs");
+        compiler
+            .std("c++17")
+            .opt_level(2)
+            .debug(false)
+            .warnings(false);
+        self.prepare(&mut compiler);
+        compiler
+            .include(self.dir.join("cpp"))
+            .file(self.dir.join("cpp/model.cpp"));
+        let mut registry = Registry::default();
+        for model in models {
+            let path = self.out.join(format!("glue_{}.cpp", model.name));
+            fs::write(&path, glue(model)).expect("a file in OUT_DIR");
+            compiler.include(&model.dir).file(path);
+            registry.add(model);
+        }
+        let path = self.out.join("registry.cpp");
+        fs::write(&path, registry.cpp()).expect("a file in OUT_DIR");
+        compiler.file(path);
+        compiler.compile("tptvl_bridge");
+        self.link("tptvl_bridge");
+        fs::write(self.out.join("tables.rs"), tables(configs, models)).expect("a file in OUT_DIR");
+    }
+}
+
+/// `VERILATOR`, or the one in `.venv` here or in a folder above, or the one on `PATH`. The second
+/// value says whether a `VERILATOR_ROOT` of the user's belongs to it.
+fn find_verilator(root: &Path) -> (PathBuf, bool) {
+    if let Some(path) = env::var_os("VERILATOR").filter(|path| !path.is_empty()) {
+        return (PathBuf::from(path), true);
+    }
+    for folder in root.ancestors() {
+        let Ok(entries) = fs::read_dir(folder.join(".venv/lib")) else {
+            continue;
+        };
+        for entry in entries.flatten() {
+            let path = entry.path().join("site-packages/verilator/bin/verilator");
+            if path.exists() {
+                return (path, false);
+            }
+        }
+    }
+    (PathBuf::from("verilator"), true)
+}
+
+fn text_of(command: &mut Command, program: &Path) -> String {
+    match command.output() {
+        Ok(output) if output.status.success() => {
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        }
+        Ok(output) => panic!(
+            "{} does not work: {}\nSet VERILATOR to a Verilator {}.{:03} or newer, or run `make setup`.",
+            program.display(),
+            String::from_utf8_lossy(&output.stderr),
+            OLDEST.0,
+            OLDEST.1
+        ),
+        Err(error) => panic!(
+            "cannot run {}: {error}\nSet VERILATOR to a Verilator {}.{:03} or newer, or run `make setup`.",
+            program.display(),
+            OLDEST.0,
+            OLDEST.1
+        ),
+    }
+}
+
+/// The version as text. Some builds have no number in `--version`; then their header has one.
+fn check_version(verilator: &Path, include: &Path) -> String {
+    let text = text_of(Command::new(verilator).arg("--version"), verilator);
+    let header = fs::read_to_string(include.join("verilated_config.h")).unwrap_or_default();
+    let from_header = header
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("#define VERILATOR_VERSION "))
+        .unwrap_or_default();
+    let number = parse_version(&text).or_else(|| parse_version(from_header));
+    match number {
+        Some(found) if found >= OLDEST => {}
+        Some(found) => panic!(
+            "{} is Verilator {}.{:03}; {}.{:03} or newer is needed. \
+             Set VERILATOR to a newer one, or run `make setup`.",
+            verilator.display(),
+            found.0,
+            found.1,
+            OLDEST.0,
+            OLDEST.1
+        ),
+        None => println!(
+            "cargo:warning=the version of {} is unknown ({})",
+            verilator.display(),
+            text.trim()
+        ),
+    }
+    format!("{text}{header}")
+}
+
+/// The first `major.minor` in a text.
+fn parse_version(text: &str) -> Option<(u32, u32)> {
+    text.split(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .find_map(|word| {
+            let (major, minor) = word.split_once('.')?;
+            let minor = minor.split('.').next()?;
+            Some((major.parse().ok()?, minor.parse().ok()?))
+        })
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+fn list(dir: &Path, extensions: &[&str]) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(dir)
+        .expect("what Verilator wrote")
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|e| extensions.iter().any(|x| e == *x))
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+/// `[name]` and `Parameter = number` lines.
+fn read_configs(path: &Path) -> Vec<Config> {
+    let text =
+        fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut configs: Vec<Config> = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        let wrong =
+            |what: &str| -> ! { panic!("{}:{}: {what}: `{line}`", path.display(), number + 1) };
+        if line.is_empty() {
+            continue;
+        }
+        if let Some(name) = line
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'))
+        {
+            configs.push(Config {
+                name: name.trim().to_owned(),
+                parameters: Vec::new(),
+            });
+            continue;
+        }
+        let Some((name, value)) = line.split_once('=') else {
+            wrong("expected [name] or Parameter = number")
+        };
+        let Ok(value) = value.trim().parse() else {
+            wrong("expected a number")
+        };
+        match configs.last_mut() {
+            Some(config) => config.parameters.push((name.trim().to_owned(), value)),
+            None => wrong("expected [name] first"),
+        }
+    }
+    configs
+}
+
+/// Reads the port lines `VL_IN8(&name,msb,lsb);`, `VL_OUTW(&name,msb,lsb,words);`.
+fn read_ports(header: &str) -> Vec<Port> {
+    let mut ports = Vec::new();
+    for line in header.lines() {
+        let line = line.trim();
+        let input = line.starts_with("VL_IN");
+        if !input && !line.starts_with("VL_OUT") {
+            continue;
+        }
+        let Some((_, rest)) = line.split_once('(') else {
+            continue;
+        };
+        let Some((inside, _)) = rest.split_once(')') else {
+            continue;
+        };
+        let mut parts = inside.split(',').map(str::trim);
+        let (Some(name), Some(msb), Some(lsb)) = (parts.next(), parts.next(), parts.next()) else {
+            continue;
+        };
+        let (Ok(msb), Ok(lsb)) = (msb.parse::<usize>(), lsb.parse::<usize>()) else {
+            continue;
+        };
+        ports.push(Port {
+            name: name.trim_start_matches('&').to_owned(),
+            input,
+            width: msb - lsb + 1,
+        });
+    }
+    ports
+}
+
+/// Functions that make models, by name.
+#[derive(Default)]
+struct Registry {
+    tops: Vec<String>,
+    flats: Vec<String>,
+}
+
+impl Registry {
+    fn add(&mut self, model: &Model) {
+        let list = if model.flat {
+            &mut self.flats
+        } else {
+            &mut self.tops
+        };
+        list.push(model.name.clone());
+    }
+
+    fn cpp(&self) -> String {
+        let mut text = String::from("#include \"tpt-verilated/cpp/model.h\"\nnamespace tpt {\n");
+        for (base, maker, names) in [
+            ("TopModel", "new_top", &self.tops),
+            ("FlatModel", "new_flat", &self.flats),
+        ] {
+            for name in names {
+                writeln!(text, "std::unique_ptr<{base}> make_{name}(uint32_t seed);").unwrap();
+            }
+            writeln!(
+                text,
+                "std::unique_ptr<{base}> {maker}(rust::Str name, uint32_t seed) {{"
+            )
+            .unwrap();
+            for name in names {
+                writeln!(text, "  if (name == \"{name}\") return make_{name}(seed);").unwrap();
+            }
+            text.push_str("  (void)name;\n  (void)seed;\n  return nullptr;\n}\n");
+        }
+        text.push_str("}  // namespace tpt\n");
+        text
+    }
+}
+
+/// The C++ file that fits one Verilated class behind the bridge.
+fn glue(model: &Model) -> String {
+    let Model { name, class, .. } = model;
+    let mut text = format!("#include \"{class}.h\"\n#include \"glue.h\"\nnamespace tpt {{\n");
+    if !model.flat {
+        writeln!(
+            text,
+            "std::unique_ptr<TopModel> make_{name}(uint32_t seed) {{\n  \
+             return std::make_unique<Top<{class}>>(seed);\n}}"
+        )
+        .unwrap();
+    } else {
+        writeln!(
+            text,
+            "namespace {{\nclass Flat final : public Holder<{class}, FlatModel> {{\n public:\n  \
+             using Holder::Holder;\n  \
+             bool tick_words(rust::Slice<const uint32_t> in, rust::Slice<uint32_t> out) override {{\n    \
+             begin();"
+        )
+        .unwrap();
+        let mut word = 0;
+        for port in model.ports.iter().filter(|p| p.input && p.name != "clk_i") {
+            writeln!(
+                text,
+                "    put_bits(model_->{}, 0, {}, in.data() + {word});",
+                port.name, port.width
+            )
+            .unwrap();
+            word += port.words();
+        }
+        text.push_str("    half(0);\n");
+        word = 0;
+        for port in model.ports.iter().filter(|p| !p.input) {
+            writeln!(
+                text,
+                "    get_bits(model_->{}, 0, {}, out.data() + {word});",
+                port.name, port.width
+            )
+            .unwrap();
+            word += port.words();
+        }
+        writeln!(
+            text,
+            "    half(1);\n    return end();\n  }}\n}};\n}}  // namespace\n\
+             std::unique_ptr<FlatModel> make_{name}(uint32_t seed) {{\n  \
+             return std::make_unique<Flat>(seed);\n}}"
+        )
+        .unwrap();
+    }
+    text.push_str("}  // namespace tpt\n");
+    text
+}
+
+/// Rust tables: sizes of the configurations, ports of the flat models.
+fn tables(configs: &[Config], models: &[Model]) -> String {
+    let mut text = String::new();
+    text.push_str("const SIZES: &[(&str, Sizes)] = &[\n");
+    for config in configs {
+        writeln!(
+            text,
+            "    ({:?}, Sizes {{ contexts: {}, mpt_sets: {}, mpt_ways: {}, mtt_sets: {}, \
+             mtt_ways: {}, axi_bytes: {}, built: {} }}),",
+            config.name,
+            config.get("NumContexts"),
+            config.get("MptSets"),
+            config.get("MptWays"),
+            config.get("MttSets"),
+            config.get("MttWays"),
+            config.get("AxiDataW") / 8,
+            models.iter().any(|m| !m.flat && m.name == config.name),
+        )
+        .unwrap();
+    }
+    text.push_str("];\nconst FLAT_PORTS: &[(&str, &[Port])] = &[\n");
+    for model in models.iter().filter(|m| m.flat) {
+        writeln!(text, "    ({:?}, &[", model.name).unwrap();
+        let (mut in_word, mut out_word) = (0, 0);
+        for port in model.ports.iter().filter(|p| p.name != "clk_i") {
+            let word = if port.input {
+                &mut in_word
+            } else {
+                &mut out_word
+            };
+            writeln!(
+                text,
+                "        Port {{ name: {:?}, input: {}, width: {}, word: {} }},",
+                port.name, port.input, port.width, word
+            )
+            .unwrap();
+            *word += port.words();
+        }
+        text.push_str("    ]),\n");
+    }
+    text.push_str("];\n");
+    text
+}
