@@ -153,6 +153,8 @@ def run(command, timeout, cwd=ROOT, env=None, log=None, echo=False, heartbeat=No
                 except subprocess.TimeoutExpired:
                     pass
         thread.join(timeout=5)
+        if not thread.is_alive():
+            process.stdout.close()
         if sink:
             sink.close()
     return Result(code, "".join(lines), time.monotonic() - start)

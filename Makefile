@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+# OpenTPT. `make` alone lists the targets.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+CARGO ?= cargo
+# One build serves everything: models, tests and the command line share the release profile.
+BUILD_FLAGS := --release --workspace
+# The command lies where cargo puts it.
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+TPT := $(TARGET_DIR)/release/tpt
+PY := .venv/bin/python
+# Configuration that the replays of `make run` use: small, default or large.
+CONFIG ?= default
+# Mutants that `make mutants-quick` tries, and the seed of the choice.
+MUTANTS ?= 4
+SEED ?= 1
+
+SCENARIO := scenarios/source-text.tpt
+# What `make run` replays: a perftest, a UCX and an Open MPI trace, and the recorded verdicts.
+RUN_TRACES := data/traces/pt_write_bw_s65536_q8_mrperqp.jsonl.gz \
+	data/traces/ucx_ucp_put_bw_s8192.jsonl.gz data/traces/mpi_rma_np2.jsonl.gz
+VERDICTS := $(sort $(wildcard data/conformance/*.jsonl.gz))
+ALL_DATA := $(VERDICTS) $(sort $(wildcard data/traces/*.jsonl.gz))
+
+.PHONY: help
+help: ## this list
+	@echo "OpenTPT: translation and protection unit of an RDMA NIC. Targets:"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: setup
+setup: ## install what is missing: compiler, headers, pinned tools in .venv
+	@tools/setup.sh
+
+.PHONY: build
+build: setup ## Verilate the RTL, build the testbench and the command tpt
+	$(CARGO) build $(BUILD_FLAGS)
+
+.PHONY: run
+run: build ## the textbook scenario, recorded programs and recorded verdicts, with a report
+	$(PY) tools/run_all.py --tpt $(TPT) --config $(CONFIG) --scenario $(SCENARIO) \
+		--traces $(RUN_TRACES) --verdicts $(VERDICTS)
+
+.PHONY: test
+test: setup ## all tests; ends with "N passed, N failed"
+	$(PY) tools/run_tests.py
+
+.PHONY: replay-all
+replay-all: build ## replay every recording in data/ through the RTL
+	$(TPT) replay --config $(CONFIG) $(ALL_DATA)
+
+.PHONY: lint
+lint: setup ## RTL with Verilator, Yosys and Verible in every configuration; clippy; style
+	$(PY) tools/lint.py
+	$(CARGO) clippy $(BUILD_FLAGS) --all-targets -- -D warnings
+
+.PHONY: fmt
+fmt: ## format the Rust sources
+	$(CARGO) fmt --all
+
+.PHONY: docs
+docs: setup ## API documentation, and check of the pages in docs/
+	$(PY) tools/check_docs.py
+	$(PY) tools/gen_formats.py --check
+	$(PY) tools/draw.py --check
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(BUILD_FLAGS) --no-deps
+
+.PHONY: synth-smoke
+synth-smoke: setup ## synthesise the small configuration for ECP5 and print its size
+	$(PY) tools/synth.py --config small
+
+.PHONY: mutants
+mutants: setup ## plant every mutant of tb/mutants.toml in turn; each must make the tests fail
+	$(PY) tools/mutants.py
+
+.PHONY: mutants-quick
+mutants-quick: setup ## the same with a few of them (MUTANTS=4 SEED=1)
+	$(PY) tools/mutants.py --sample $(MUTANTS) --seed $(SEED)
+
+.PHONY: licence
+licence: setup ## SPDX lines, licence files, licences of the dependencies
+	$(PY) tools/licence.py
+
+.PHONY: ci
+ci: setup ## everything that a change must pass
+	$(PY) tools/ci.py
+
+.PHONY: clean
+clean: ## remove what was built (not .venv)
+	$(CARGO) clean
+	rm -rf build

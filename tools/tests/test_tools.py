@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the tools: each check must pass what is right and find what is wrong."""
+
+import pathlib
+import sys
+import tempfile
+import textwrap
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+import check_docs  # noqa: E402
+import common  # noqa: E402
+import gen_formats  # noqa: E402
+import licence  # noqa: E402
+import lint  # noqa: E402
+import run_all  # noqa: E402
+import run_tests  # noqa: E402
+
+
+class Package(unittest.TestCase):
+    """The reader of the SystemVerilog package."""
+
+    TEXT = textwrap.dedent("""
+        package p;
+          localparam int unsigned W = 8;  // a width
+          localparam logic [11:0] CsrA = 12'h0a0;  // RW a register
+          typedef enum logic [1:0] {
+            StA = 2'd0,  // first
+            StB = 2'd3
+          } state_e;
+          typedef struct packed {
+            logic [W-1:0]      hi;    // 15:8 the upper part
+            logic [1:0][W/4-1:0] mid; // 7:4
+            logic              one;   // 3
+            logic [2:0]        low;   // 2:0
+          } mpt_entry_t;
+        endpackage
+        """)
+
+    def test_values_and_places(self):
+        package = gen_formats.Package(self.TEXT)
+        self.assertEqual(package.params["CsrA"], 0xA0)
+        self.assertEqual(package.enums["state_e"], [("StA", 0, "first"), ("StB", 3, "")])
+        places = {f.name: (f.low, f.width) for f in package.structs["mpt_entry_t"]}
+        self.assertEqual(places, {"low": (0, 3), "one": (3, 1), "mid": (4, 4), "hi": (8, 8)})
+
+    def test_wrong_bit_comment_is_found(self):
+        with self.assertRaisesRegex(gen_formats.PackageError, "mid is said to be at 7:5"):
+            gen_formats.Package(self.TEXT.replace("// 7:4", "// 7:5"))
+
+    def test_unknown_parameter_is_found(self):
+        with self.assertRaisesRegex(gen_formats.PackageError, "`X`"):
+            gen_formats.Package(self.TEXT.replace("[W/4-1:0]", "[X-1:0]"))
+
+    def test_page_is_filled_and_stable(self):
+        package = gen_formats.Package(self.TEXT)
+        page = "a\n<!-- generated: csr -->\nold\n<!-- end -->\nb\n"
+        once = gen_formats.fill(package, "page", page)
+        self.assertIn("| 0x0a0 | `CsrA` | RW | a register |", once)
+        self.assertNotIn("old", once)
+        self.assertEqual(gen_formats.fill(package, "page", once), once)
+
+    def test_unknown_table_is_found(self):
+        package = gen_formats.Package(self.TEXT)
+        with self.assertRaises(gen_formats.PackageError):
+            gen_formats.fill(package, "page", "<!-- generated: enum nix_e -->\n<!-- end -->")
+
+    def test_the_real_package(self):
+        package = gen_formats.Package((common.ROOT / gen_formats.PACKAGE).read_text())
+        self.assertEqual(package.width("mpt_entry_t"), 512)
+        self.assertEqual(package.width("done_t"), package.params["TagW"])
+
+
+class Style(unittest.TestCase):
+    """House style."""
+
+    def test_good(self):
+        self.assertEqual(lint.style_problems("rtl/a.sv", "module a;\nendmodule\n"), [])
+
+    def test_bad(self):
+        for text, word in (("\tx\n", "tab"), ("x \n", "blanks"), ("x" * 101 + "\n", "columns"),
+                           ("x", "newline")):
+            problems = lint.style_problems("a.rs", text)
+            self.assertEqual(len(problems), 1, text)
+            self.assertIn(word, problems[0])
+
+    def test_module_and_file(self):
+        for text in ("module b;\nendmodule\n", "module a;\nendmodule\nmodule b;\nendmodule\n"):
+            self.assertEqual(len(lint.style_problems("rtl/a.sv", text)), 1)
+
+    def test_waiver_in_source(self):
+        text = "module a;\n// verilator lint_off WIDTH\nendmodule\n"
+        self.assertIn("waiver", lint.style_problems("rtl/a.sv", text)[0])
+
+
+class Licence(unittest.TestCase):
+    """Licence lines and expressions."""
+
+    def test_lines(self):
+        soft = "# SPDX-License-Identifier: Apache-2.0\n"
+        hard = "// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1\n"
+        self.assertIsNone(licence.spdx_problem("tools/a.py", soft))
+        self.assertIsNone(licence.spdx_problem("rtl/a.sv", hard))
+        self.assertIsNotNone(licence.spdx_problem("tools/a.py", hard))
+        self.assertIsNotNone(licence.spdx_problem("rtl/a.sv", soft))
+        self.assertIsNotNone(licence.spdx_problem("rtl/a.sv", "module a;\n"))
+
+    def test_expressions(self):
+        for good in ("MIT", "MIT OR GPL-3.0-only", "MIT/Apache-2.0", "(MIT OR Apache-2.0) AND ISC",
+                     "Apache-2.0 WITH LLVM-exception OR X"):
+            self.assertTrue(licence.permissive(good), good)
+        for bad in ("GPL-3.0-only", "MIT AND GPL-3.0-only", "LGPL-2.1 OR GPL-2.0"):
+            self.assertFalse(licence.permissive(bad), bad)
+
+
+class Pages(unittest.TestCase):
+    """Links and names on pages."""
+
+    def test_links(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "b.md").write_text("# The `big` Head, two\n")
+            good = "[x](b.md) [y](b.md#the-big-head-two) [z](https://example.org)\n"
+            self.assertEqual(check_docs.link_problems("a.md", good, root), [])
+            for bad in ("[x](c.md)", "[x](b.md#nix)", "![p](img/x.svg)", '<img src="x.svg">'):
+                self.assertEqual(len(check_docs.link_problems("a.md", bad, root)), 1, bad)
+
+    def test_names(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            self.assertEqual(check_docs.name_problems("a.md", "`make run`\n", {"run"}, root), [])
+            self.assertEqual(len(check_docs.name_problems("a.md", "    make x\n", {"run"}, root)),
+                             1)
+            self.assertEqual(len(check_docs.name_problems("a.md", "`rtl/x.sv`", set(), root)), 1)
+
+
+class Counting(unittest.TestCase):
+    """Counting results of others."""
+
+    OUTPUT = textwrap.dedent("""\
+             Running unittests src/lib.rs (target/release/deps/tpt_golden-0123456789abcdef)
+        running 2 tests
+        test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out
+             Running tests/rules.rs (target/release/deps/rules-0123456789abcdef)
+        running 3 tests
+        test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out
+             Running tests/dead.rs (target/release/deps/dead-0123456789abcdef)
+        running 1 test
+        """)
+
+    def test_cargo(self):
+        rows = run_tests.count_cargo(self.OUTPUT)
+        self.assertEqual([row[1:] for row in rows], [(2, 0, 0), (2, 1, 0), (0, 1, 0)])
+
+    def test_findings(self):
+        self.assertEqual(run_all.findings("mismatches: 0\n"), 0)
+        self.assertEqual(run_all.findings("mismatches: 2\n"), 2)
+        self.assertEqual(run_all.findings(
+            "replayed: 5, agreed: 3, known differences: 1, disagreed: 1\n"), 1)
+        self.assertIsNone(run_all.findings("nothing to see\n"))
+
+
+class Running(unittest.TestCase):
+    """Running commands."""
+
+    def test_exit_code_and_output(self):
+        result = common.run([sys.executable, "-c", "print('hello'); raise SystemExit(3)"], 30)
+        self.assertEqual((result.code, result.output, result.ok), (3, "hello\n", False))
+
+    def test_time_limit_ends_children_too(self):
+        start = time.monotonic()
+        result = common.run(["bash", "-c", "sleep 60 & sleep 60; wait"], 1)
+        self.assertIsNone(result.code)
+        self.assertFalse(result.ok)
+        self.assertLess(time.monotonic() - start, 20)
+
+    def test_heartbeat(self):
+        beats = []
+        common.run(["sleep", "1"], 10, heartbeat=lambda *what: beats.append(what), beat=0.3)
+        self.assertGreaterEqual(len(beats), 2)
+
+    def test_table(self):
+        self.assertEqual(common.table([("a", 1)], ["x", "long"]), "x  long\n-  ----\na  1")
+
+
+if __name__ == "__main__":
+    unittest.main()
