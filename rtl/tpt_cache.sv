@@ -1,0 +1,624 @@
+// Copyright OpenTPT contributors.
+// Licensed under the Apache License, Version 2.0, with the Solderpad Hardware License v2.1.
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
+
+`include "tpt_assert.svh"
+
+/// Non-blocking, set-associative cache of table lines, used for the MPT and for the MTT.
+///
+/// A look-up belongs to a context. It is a *pass* through a pipeline of five stages, one pass per
+/// clock, that never stalls:
+///
+///     P0            P1             P2            P3              P4
+///     pick pass ->  payload RAM -> tag RAM    -> tag compare  -> act: hit, join, miss, fill ...
+///                   (set, key)     data RAM address              data RAM out, way select
+///
+/// * hit: result of kind HIT with the line.
+/// * the line is on its way: the context joins the list of the context that asked for it and
+///   sleeps; no second read is made. The fill wakes the list.
+/// * miss: a way is reserved (PEND, owner = context) and one read is asked for. If the look-up is
+///   a probe, nothing is reserved and the result is MISS. If every way of the set is reserved, the
+///   pass is repeated.
+/// * fill: the data go straight to the reserved way; the owner then makes a FILL pass that ends
+///   with its result in any case, so there is always progress, however small the cache.
+///
+/// A pass that read its tags before an older pass changed the same set is stale and is repeated.
+///
+/// Invalidation of one key removes a stored line; a line that is on its way is poisoned: its data
+/// are not used, not even by its owner, who reads again. A sweep removes all lines of one index
+/// (or all lines).
+///
+/// Every queue has room for every context, so nothing here can overflow: the user must keep each
+/// context in at most one place, which is asserted.
+module tpt_cache #(
+  /// Number of contexts, a power of two.
+  parameter int unsigned NumCtx   = 16,
+  /// Sets and ways, sets a power of two.
+  parameter int unsigned Sets     = 32,
+  parameter int unsigned Ways     = 2,
+  /// Width of the full key of a line; its top IndexW bits are matched by a sweep.
+  parameter int unsigned KeyW     = 23,
+  /// Width of the index part of the key.
+  parameter int unsigned IndexW   = 23,
+  /// Width of what travels with a look-up.
+  parameter int unsigned PayW     = 8,
+  /// Width of a line and the number of beats in which it is filled.
+  parameter int unsigned DataW    = 512,
+  parameter int unsigned Beats    = 1,
+  /// Width of the user's error code of a fill.
+  parameter int unsigned ErrW     = 2,
+  localparam int unsigned CtxW  = $clog2(NumCtx),
+  localparam int unsigned SetW  = $clog2(Sets),
+  localparam int unsigned WayW  = (Ways > 1) ? $clog2(Ways) : 1,
+  localparam int unsigned BeatW = DataW / Beats
+) (
+  input  logic             clk_i,
+  input  logic             rst_ni,
+  /// The cache is empty and ready after reset.
+  output logic             ready_o,
+
+  // Submit a look-up of a context. Always accepted.
+  input  logic             sub_valid_i,
+  input  logic [CtxW-1:0]  sub_ctx_i,
+  input  logic             sub_bypass_i,  // no look-up: result BYPASS in order
+  input  logic             sub_probe_i,   // a miss reserves nothing and reads nothing
+  input  logic [SetW-1:0]  sub_set_i,
+  input  logic [KeyW-1:0]  sub_key_i,
+  input  logic [PayW-1:0]  sub_pay_i,
+
+  // Result of a look-up (kinds one-hot).
+  output logic             res_valid_o,
+  output logic [CtxW-1:0]  res_ctx_o,
+  output logic             res_hit_o,
+  output logic             res_fill_o,
+  output logic             res_miss_o,    // probe only
+  output logic             res_bypass_o,
+  output logic             res_killed_o,  // the line was removed as asked
+  output logic [ErrW-1:0]  res_err_o,     // FILL only: the user's error code
+  output logic [PayW-1:0]  res_pay_o,
+  output logic [DataW-1:0] res_data_o,    // HIT and FILL
+
+  // Read of a line, to be made by the user. Always accepted.
+  output logic             rd_valid_o,
+  output logic [CtxW-1:0]  rd_ctx_o,
+  output logic [PayW-1:0]  rd_pay_o,
+
+  // Fill: data beats, then one `fdone`, not before the clock after the last beat.
+  input  logic [Beats-1:0] fill_we_i,
+  input  logic [CtxW-1:0]  fill_ctx_i,
+  input  logic [BeatW-1:0] fill_data_i,
+  input  logic             fdone_valid_i,
+  input  logic [CtxW-1:0]  fdone_ctx_i,
+  input  logic             fdone_store_i,  // keep the line in the cache
+  input  logic [ErrW-1:0]  fdone_err_i,
+
+  // Remove the line that this context has just used (its payload is still in place).
+  input  logic             kill_valid_i,
+  input  logic [CtxW-1:0]  kill_ctx_i,
+
+  // Invalidate one key. Hold valid until done (one clock).
+  input  logic             inv_valid_i,
+  input  logic [SetW-1:0]  inv_set_i,
+  input  logic [KeyW-1:0]  inv_key_i,
+  output logic             inv_done_o,
+
+  // Remove all lines of an index, or all lines. Hold valid until done (one clock).
+  input  logic              sweep_valid_i,
+  input  logic              sweep_all_i,
+  input  logic [IndexW-1:0] sweep_index_i,
+  output logic              sweep_done_o,
+
+  // Events for counters.
+  output logic             ev_hit_o,    // first pass of a look-up was a hit
+  output logic             ev_miss_o,   // a read was asked for
+  output logic             ev_evict_o   // a stored line was replaced
+);
+
+  if (NumCtx < 2 || (NumCtx & (NumCtx - 1)) != 0) begin : g_bad_ctx
+    $fatal(1, "tpt_cache: NumCtx must be a power of two, at least 2");
+  end
+  if (Sets < 2 || (Sets & (Sets - 1)) != 0) begin : g_bad_sets
+    $fatal(1, "tpt_cache: Sets must be a power of two, at least 2");
+  end
+  if (DataW % Beats != 0) begin : g_bad_beats
+    $fatal(1, "tpt_cache: DataW must be a multiple of Beats");
+  end
+  if (KeyW < IndexW) begin : g_bad_key
+    $fatal(1, "tpt_cache: KeyW must not be smaller than IndexW");
+  end
+
+  typedef enum logic [1:0] {
+    LineInv   = 2'd0,
+    LineValid = 2'd1,
+    LinePend  = 2'd2
+  } line_e;
+
+  typedef struct packed {
+    logic [1:0]      state;  // line_e
+    logic [CtxW-1:0] owner;  // of a reserved way
+    logic [KeyW-1:0] key;
+  } tag_t;
+
+  typedef enum logic [2:0] {
+    PassLook  = 3'd0,
+    PassFill  = 3'd1,
+    PassKill  = 3'd2,
+    PassInv   = 3'd3,
+    PassSweep = 3'd4
+  } pass_e;
+
+  typedef struct packed {
+    logic            bypass;
+    logic            probe;
+    logic [SetW-1:0] set;
+    logic [KeyW-1:0] key;
+    logic [PayW-1:0] pay;
+  } look_t;
+
+  // ---------------------------------------------------------------------------------------------
+  // Empty the tags after reset
+  // ---------------------------------------------------------------------------------------------
+  logic            init_q;
+  logic [SetW-1:0] init_set_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      init_q     <= 1'b1;
+      init_set_q <= '0;
+    end else if (init_q) begin
+      init_set_q <= init_set_q + 1'b1;
+      if (&init_set_q) init_q <= 1'b0;
+    end
+  end
+  assign ready_o = !init_q;
+
+  // ---------------------------------------------------------------------------------------------
+  // Queues of contexts that wait for a pass
+  // ---------------------------------------------------------------------------------------------
+  logic            newq_valid, newq_pop;
+  logic [CtxW-1:0] newq_ctx;
+  logic            rtyq_valid, rtyq_pop, rtyq_push;
+  logic            rtyq_kill;
+  logic [CtxW-1:0] rtyq_ctx;
+  logic            filq_valid, filq_pop;
+  logic [CtxW-1:0] filq_ctx;
+  logic            filq_store;
+  logic [ErrW-1:0] filq_err;
+  logic            kilq_valid, kilq_pop;
+  logic [CtxW-1:0] kilq_ctx;
+  logic            wlq_valid, wlq_pop, wlq_push;
+  logic [CtxW-1:0] wlq_ctx, wlq_push_ctx;
+  logic [4:0]      q_ready;
+  logic [CtxW:0]   newq_cnt, rtyq_cnt, filq_cnt, kilq_cnt, wlq_cnt;
+
+  tpt_fifo #(.Width(CtxW), .Depth(NumCtx)) u_newq (
+    .clk_i, .rst_ni, .clear_i(1'b0),
+    .wvalid_i(sub_valid_i), .wready_o(q_ready[0]), .wdata_i(sub_ctx_i),
+    .rvalid_o(newq_valid), .rready_i(newq_pop), .rdata_o(newq_ctx), .count_o(newq_cnt)
+  );
+  tpt_fifo #(.Width(CtxW + 1 + ErrW), .Depth(NumCtx)) u_filq (
+    .clk_i, .rst_ni, .clear_i(1'b0),
+    .wvalid_i(fdone_valid_i), .wready_o(q_ready[1]),
+    .wdata_i({fdone_ctx_i, fdone_store_i, fdone_err_i}),
+    .rvalid_o(filq_valid), .rready_i(filq_pop), .rdata_o({filq_ctx, filq_store, filq_err}),
+    .count_o(filq_cnt)
+  );
+
+  // ---------------------------------------------------------------------------------------------
+  // Stages
+  // ---------------------------------------------------------------------------------------------
+  typedef struct packed {
+    logic            valid;
+    logic [2:0]      kind;    // pass_e
+    logic            first;   // first pass of a look-up
+    logic [CtxW-1:0] ctx;
+    logic            store;
+    logic [ErrW-1:0] err;
+    logic [SetW-1:0] set;     // PassInv and PassSweep at P1, all from P2 on
+    logic            stale;
+  } stage_t;
+
+  stage_t p1_q, p2_q, p3_q, p4_q;
+  look_t  look_p1, look_p2_q, look_p3_q, look_p4_q;
+  logic   [Ways-1:0] p4_hit_q, p4_pend_q, p4_busy_q, p4_free_q, p4_sweep_q;
+  logic   [CtxW-1:0] p4_owner_q;
+  logic   [WayW-1:0] p4_fway_q;
+
+  // Tag write port, from P4 (or from the start-up sweep).
+  logic [Ways-1:0] tag_we;
+  logic [SetW-1:0] tag_wset;
+  tag_t            tag_wdata;
+  tag_t [Ways-1:0] tag_rdata;
+
+  // ---------------------------------------------------------------------------------------------
+  // P0: pick
+  // ---------------------------------------------------------------------------------------------
+  logic            wk_valid_q, wk_pop;
+  logic [CtxW-1:0] wk_ctx_q;
+  logic            rr_q;           // alternate between repeated and new passes
+  logic            ctl_busy_q;     // an invalidate or sweep pass is in the pipeline
+  logic [SetW-1:0] swp_set_q;
+  stage_t          p0;
+
+  always_comb begin
+    p0       = '0;
+    filq_pop = 1'b0;
+    kilq_pop = 1'b0;
+    wk_pop   = 1'b0;
+    rtyq_pop = 1'b0;
+    newq_pop = 1'b0;
+    if (!init_q) begin
+      if (filq_valid) begin
+        filq_pop = 1'b1;
+        p0.valid = 1'b1;
+        p0.kind  = PassFill;
+        p0.ctx   = filq_ctx;
+        p0.store = filq_store;
+        p0.err   = filq_err;
+      end else if (!ctl_busy_q && inv_valid_i && !inv_done_o) begin
+        p0.valid = 1'b1;
+        p0.kind  = PassInv;
+        p0.set   = inv_set_i;
+      end else if (!ctl_busy_q && sweep_valid_i && !sweep_done_o) begin
+        p0.valid = 1'b1;
+        p0.kind  = PassSweep;
+        p0.set   = swp_set_q;
+      end else if (kilq_valid) begin
+        kilq_pop = 1'b1;
+        p0.valid = 1'b1;
+        p0.kind  = PassKill;
+        p0.ctx   = kilq_ctx;
+      end else if (wk_valid_q) begin
+        wk_pop   = 1'b1;
+        p0.valid = 1'b1;
+        p0.kind  = PassLook;
+        p0.ctx   = wk_ctx_q;
+      end else if (rtyq_valid && (rr_q || !newq_valid)) begin
+        rtyq_pop = 1'b1;
+        p0.valid = 1'b1;
+        p0.kind  = rtyq_kill ? PassKill : PassLook;
+        p0.ctx   = rtyq_ctx;
+      end else if (newq_valid) begin
+        newq_pop = 1'b1;
+        p0.valid = 1'b1;
+        p0.kind  = PassLook;
+        p0.first = 1'b1;
+        p0.ctx   = newq_ctx;
+      end
+    end
+  end
+
+  // What was submitted with each context.
+  tpt_ram_1r1w #(.Width($bits(look_t)), .Depth(NumCtx)) u_look (
+    .clk_i,
+    .we_i   (sub_valid_i),
+    .waddr_i(sub_ctx_i),
+    .wdata_i({sub_bypass_i, sub_probe_i, sub_set_i, sub_key_i, sub_pay_i}),
+    .raddr_i(p0.ctx),
+    .rdata_o(look_p1)
+  );
+
+  // ---------------------------------------------------------------------------------------------
+  // P1 .. P3: tags, then data one stage later
+  // ---------------------------------------------------------------------------------------------
+  logic [SetW-1:0] p1_set;
+  assign p1_set = (p1_q.kind == PassInv || p1_q.kind == PassSweep) ? p1_q.set : look_p1.set;
+
+  logic [KeyW-1:0] p3_key;
+  assign p3_key = (p3_q.kind == PassInv) ? inv_key_i : look_p3_q.key;
+
+  // Reserved way of each context that has a read under way.
+  logic [SetW-1:0]   mshr_set [NumCtx];
+  logic [WayW-1:0]   mshr_way [NumCtx];
+  logic [NumCtx-1:0] poison_q;
+
+  logic [Ways-1:0] p3_match;
+  for (genvar w = 0; w < Ways; w++) begin : g_way
+    tpt_ram_1r1w #(.Width($bits(tag_t)), .Depth(Sets), .OutReg(1'b1)) u_tag (
+      .clk_i,
+      .we_i   (tag_we[w]),
+      .waddr_i(tag_wset),
+      .wdata_i(tag_wdata),
+      .raddr_i(p1_set),
+      .rdata_o(tag_rdata[w])
+    );
+
+    logic [DataW-1:0] data;
+    for (genvar b = 0; b < Beats; b++) begin : g_beat
+      tpt_ram_1r1w #(.Width(BeatW), .Depth(Sets), .OutReg(1'b1)) u_data (
+        .clk_i,
+        .we_i   (fill_we_i[b] && mshr_way[fill_ctx_i] == WayW'(w)),
+        .waddr_i(mshr_set[fill_ctx_i]),
+        .wdata_i(fill_data_i),
+        .raddr_i(p2_q.set),
+        .rdata_o(data[b*BeatW +: BeatW])
+      );
+    end
+
+    assign p3_match[w] = tag_rdata[w].key == p3_key;
+
+    always_ff @(posedge clk_i) begin
+      p4_hit_q[w]  <= p3_match[w] && tag_rdata[w].state == LineValid;
+      p4_pend_q[w] <= p3_match[w] && tag_rdata[w].state == LinePend;
+      p4_busy_q[w] <= tag_rdata[w].state == LinePend;
+      p4_free_q[w] <= tag_rdata[w].state == LineInv;
+      p4_sweep_q[w] <= tag_rdata[w].state == LineValid &&
+                       (sweep_all_i || tag_rdata[w].key[KeyW-1 -: IndexW] == sweep_index_i);
+    end
+  end
+
+  logic [CtxW-1:0] p3_owner;
+  always_comb begin
+    p3_owner = '0;
+    for (int unsigned w = 0; w < Ways; w++) begin
+      if (p3_match[w] && tag_rdata[w].state == LinePend) p3_owner = p3_owner | tag_rdata[w].owner;
+    end
+  end
+
+  // A pass is stale if its set is written after its tags were read.
+  logic p1_stale, p2_stale, p3_stale;
+  logic any_we;
+  assign any_we   = (|tag_we) && !init_q;
+  assign p1_stale = any_we && p1_set == tag_wset;
+  assign p2_stale = any_we && p2_q.set == tag_wset;
+  assign p3_stale = any_we && p3_q.set == tag_wset;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      p1_q <= '0;
+      p2_q <= '0;
+      p3_q <= '0;
+      p4_q <= '0;
+    end else begin
+      p1_q       <= p0;
+      p2_q       <= p1_q;
+      p2_q.set   <= p1_set;
+      p2_q.stale <= p1_stale;
+      p3_q       <= p2_q;
+      p3_q.stale <= p2_q.stale || p2_stale;
+      p4_q       <= p3_q;
+      p4_q.stale <= p3_q.stale || p3_stale;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    look_p2_q  <= look_p1;
+    look_p3_q  <= look_p2_q;
+    look_p4_q  <= look_p3_q;
+    p4_owner_q <= p3_owner;
+    p4_fway_q  <= mshr_way[p3_q.ctx];
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // P4: act
+  // ---------------------------------------------------------------------------------------------
+  logic [WayW-1:0] vic_q;          // where the search for a victim starts
+  logic            vic_found;
+  logic [WayW-1:0] vic_way;
+  always_comb begin
+    vic_found = 1'b0;
+    vic_way   = '0;
+    // a way that is neither empty nor reserved, searched from vic_q on
+    for (int unsigned k = 0; k < Ways; k++) begin
+      automatic logic [WayW-1:0] w = WayW'((32'(vic_q) + k) % Ways);
+      if (!vic_found && !p4_busy_q[w]) begin
+        vic_found = 1'b1;
+        vic_way   = w;
+      end
+    end
+    // an empty way is better
+    for (int unsigned w = 0; w < Ways; w++) begin
+      if (p4_free_q[w]) begin
+        vic_found = 1'b1;
+        vic_way   = WayW'(w);
+      end
+    end
+  end
+
+  logic p4_look, p4_fill, p4_kill, p4_inv, p4_swp;
+  assign p4_look = p4_q.valid && p4_q.kind == PassLook;
+  assign p4_fill = p4_q.valid && p4_q.kind == PassFill;
+  assign p4_kill = p4_q.valid && p4_q.kind == PassKill;
+  assign p4_inv  = p4_q.valid && p4_q.kind == PassInv;
+  assign p4_swp  = p4_q.valid && p4_q.kind == PassSweep;
+
+  logic look_ok, look_hit, look_join, look_miss, look_alloc, look_retry;
+  assign look_ok    = p4_look && !look_p4_q.bypass && !p4_q.stale;
+  assign look_hit   = look_ok && (|p4_hit_q);
+  assign look_join  = look_ok && (|p4_pend_q);
+  assign look_miss  = look_ok && !(|p4_hit_q) && !(|p4_pend_q);
+  assign look_alloc = look_miss && !look_p4_q.probe && vic_found;
+  assign look_retry = (p4_look && !look_p4_q.bypass && p4_q.stale) ||
+                      (look_miss && !look_p4_q.probe && !vic_found);
+
+  logic fill_poison;
+  assign fill_poison = poison_q[p4_q.ctx];
+
+  always_comb begin
+    tag_we    = '0;
+    tag_wset  = p4_q.set;
+    tag_wdata = '{state: LineInv, owner: p4_q.ctx, key: look_p4_q.key};
+    if (init_q) begin
+      tag_we   = '1;
+      tag_wset = init_set_q;
+    end else if (look_alloc) begin
+      tag_we[vic_way] = 1'b1;
+      tag_wdata.state = LinePend;
+    end else if (p4_fill) begin
+      tag_we[p4_fway_q] = 1'b1;
+      tag_wdata.state   = (p4_q.store && !fill_poison) ? LineValid : LineInv;
+    end else if ((p4_kill || p4_inv) && !p4_q.stale) begin
+      tag_we = p4_hit_q;
+    end else if (p4_swp && !p4_q.stale) begin
+      tag_we = p4_sweep_q;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (look_alloc) begin
+      mshr_set[p4_q.ctx] <= p4_q.set;
+      mshr_way[p4_q.ctx] <= vic_way;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      poison_q <= '0;
+      vic_q    <= '0;
+    end else begin
+      if (look_alloc) begin
+        poison_q[p4_q.ctx] <= 1'b0;
+        vic_q              <= WayW'((32'(vic_way) + 1) % Ways);
+      end
+      if (p4_inv && !p4_q.stale && (|p4_pend_q)) poison_q[p4_owner_q] <= 1'b1;
+    end
+  end
+
+  // Repeated passes.
+  logic kill_retry;
+  assign kill_retry = p4_kill && p4_q.stale;
+  assign rtyq_push  = look_retry || kill_retry || (p4_fill && fill_poison);
+  tpt_fifo #(.Width(CtxW + 1), .Depth(NumCtx)) u_rtyq (
+    .clk_i, .rst_ni, .clear_i(1'b0),
+    .wvalid_i(rtyq_push), .wready_o(q_ready[2]), .wdata_i({kill_retry, p4_q.ctx}),
+    .rvalid_o(rtyq_valid), .rready_i(rtyq_pop), .rdata_o({rtyq_kill, rtyq_ctx}),
+    .count_o(rtyq_cnt)
+  );
+
+  // Lines to remove.
+  tpt_fifo #(.Width(CtxW), .Depth(NumCtx)) u_kilq (
+    .clk_i, .rst_ni, .clear_i(1'b0),
+    .wvalid_i(kill_valid_i), .wready_o(q_ready[3]), .wdata_i(kill_ctx_i),
+    .rvalid_o(kilq_valid), .rready_i(kilq_pop), .rdata_o(kilq_ctx), .count_o(kilq_cnt)
+  );
+
+  // ---------------------------------------------------------------------------------------------
+  // Lists of contexts that wait for a line on its way: one list per owner, last in first out
+  // ---------------------------------------------------------------------------------------------
+  logic [CtxW-1:0]   whead [NumCtx];  // of an owner
+  logic [NumCtx-1:0] wany_q;          // this owner's list is not empty
+  logic [CtxW-1:0]   wnext [NumCtx];  // of a member
+  logic [NumCtx-1:0] wmore_q;         // this member has a next
+
+  always_ff @(posedge clk_i) begin
+    if (look_join) begin
+      whead[p4_owner_q] <= p4_q.ctx;
+      wnext[p4_q.ctx]   <= whead[p4_owner_q];
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      wany_q  <= '0;
+      wmore_q <= '0;
+    end else begin
+      if (look_join) begin
+        wmore_q[p4_q.ctx]  <= wany_q[p4_owner_q];
+        wany_q[p4_owner_q] <= 1'b1;
+      end
+      if (p4_fill) wany_q[p4_q.ctx] <= 1'b0;
+    end
+  end
+
+  assign wlq_push     = p4_fill && wany_q[p4_q.ctx];
+  assign wlq_push_ctx = whead[p4_q.ctx];
+  tpt_fifo #(.Width(CtxW), .Depth(NumCtx)) u_wlq (
+    .clk_i, .rst_ni, .clear_i(1'b0),
+    .wvalid_i(wlq_push), .wready_o(q_ready[4]), .wdata_i(wlq_push_ctx),
+    .rvalid_o(wlq_valid), .rready_i(wlq_pop), .rdata_o(wlq_ctx), .count_o(wlq_cnt)
+  );
+  assign wlq_pop = wlq_valid && !wk_valid_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      wk_valid_q <= 1'b0;
+      wk_ctx_q   <= '0;
+      rr_q       <= 1'b0;
+    end else begin
+      rr_q <= !rr_q;
+      if (wlq_pop) begin
+        wk_valid_q <= 1'b1;
+        wk_ctx_q   <= wlq_ctx;
+      end else if (wk_pop) begin
+        wk_valid_q <= wmore_q[wk_ctx_q];
+        wk_ctx_q   <= wnext[wk_ctx_q];
+      end
+    end
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Invalidate and sweep
+  // ---------------------------------------------------------------------------------------------
+  logic inv_done_q, sweep_done_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      ctl_busy_q   <= 1'b0;
+      inv_done_q   <= 1'b0;
+      sweep_done_q <= 1'b0;
+      swp_set_q    <= '0;
+    end else begin
+      inv_done_q   <= p4_inv && !p4_q.stale;
+      sweep_done_q <= p4_swp && !p4_q.stale && (&swp_set_q);
+      if (p0.valid && (p0.kind == PassInv || p0.kind == PassSweep)) ctl_busy_q <= 1'b1;
+      else if (p4_inv || p4_swp) ctl_busy_q <= 1'b0;
+      if (p4_swp && !p4_q.stale) swp_set_q <= swp_set_q + 1'b1;
+    end
+  end
+  assign inv_done_o   = inv_done_q;
+  assign sweep_done_o = sweep_done_q;
+
+  // ---------------------------------------------------------------------------------------------
+  // Results
+  // ---------------------------------------------------------------------------------------------
+  logic [DataW-1:0] p4_data;
+  logic [Ways-1:0]  p4_sel;
+  logic [DataW-1:0] way_data [Ways];
+  for (genvar w = 0; w < Ways; w++) begin : g_sel
+    assign p4_sel[w]   = p4_fill ? (p4_fway_q == WayW'(w)) : p4_hit_q[w];
+    assign way_data[w] = g_way[w].data;
+  end
+  always_comb begin
+    p4_data = '0;
+    for (int unsigned w = 0; w < Ways; w++) begin
+      p4_data = p4_data | (way_data[w] & {DataW{p4_sel[w]}});
+    end
+  end
+
+  assign res_hit_o    = look_hit;
+  assign res_fill_o   = p4_fill && !fill_poison;
+  assign res_miss_o   = look_miss && look_p4_q.probe;
+  assign res_bypass_o = p4_look && look_p4_q.bypass;
+  assign res_killed_o = p4_kill && !p4_q.stale;
+  assign res_valid_o  = res_hit_o || res_fill_o || res_miss_o || res_bypass_o || res_killed_o;
+  assign res_ctx_o    = p4_q.ctx;
+  assign res_err_o    = p4_fill ? p4_q.err : '0;
+  assign res_pay_o    = look_p4_q.pay;
+  assign res_data_o   = p4_data;
+
+  assign rd_valid_o = look_alloc;
+  assign rd_ctx_o   = p4_q.ctx;
+  assign rd_pay_o   = look_p4_q.pay;
+
+  assign ev_hit_o   = look_hit && p4_q.first;
+  assign ev_miss_o  = look_alloc;
+  assign ev_evict_o = look_alloc && !p4_free_q[vic_way];
+
+  // ---------------------------------------------------------------------------------------------
+  // Assertions
+  // ---------------------------------------------------------------------------------------------
+  `TPT_ASSUME(SubRoom_A, !sub_valid_i || q_ready[0])
+  `TPT_ASSUME(FillRoom_A, !fdone_valid_i || q_ready[1])
+  `TPT_ASSERT(RetryRoom_A, !rtyq_push || q_ready[2])
+  `TPT_ASSUME(KillRoom_A, !kill_valid_i || q_ready[3])
+  `TPT_ASSERT(WakeRoom_A, !wlq_push || q_ready[4])
+  `TPT_ASSUME(SubReady_A, !sub_valid_i || ready_o)
+  // one key is in one way only
+  `TPT_ASSERT(HitOneHot_A, !look_ok || $onehot0(p4_hit_q))
+  `TPT_ASSERT(PendOneHot_A, !look_ok || $onehot0(p4_pend_q))
+  `TPT_ASSERT(HitOrPend_A, !look_ok || !((|p4_hit_q) && (|p4_pend_q)))
+  `TPT_ASSERT(ResultOneHot_A,
+              $onehot0({res_hit_o, res_fill_o, res_miss_o, res_bypass_o, res_killed_o}))
+  `TPT_ASSERT(NoOwnJoin_A, !look_join || p4_owner_q != p4_q.ctx)
+
+  logic unused_ok;
+  assign unused_ok = ^{newq_cnt, rtyq_cnt, filq_cnt, kilq_cnt, wlq_cnt, look_p4_q.set};
+
+endmodule

@@ -1,0 +1,533 @@
+// Copyright OpenTPT contributors.
+// Licensed under the Apache License, Version 2.0, with the Solderpad Hardware License v2.1.
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
+
+`include "tpt_assert.svh"
+
+/// One client of the unit: its contexts, the order inside its streams, and its channels.
+///
+/// A request takes a context when it is accepted and joins the list of its stream. Only the head of
+/// a stream hands out beats, so the responses of a stream leave in the order of acceptance; streams
+/// overtake each other. A context is ready when a chunk of pages (or a refusal) is there for it;
+/// the sequencer then hands out one beat per clock, asks the walker for the next chunk of a long
+/// request, and frees the context after the last beat. Everything is reserved per client: a client
+/// that does not take its responses blocks nobody else.
+///
+///     S0 pick head, beat number -> X1 -> X2 line RAM out, entry -> X3 lengths -> X4 beat -> queue
+///
+/// Client reset: no request or `done` is taken, beats are dropped until every context is free, then
+/// all tags are released.
+module tpt_client
+  import tpt_pkg::*;
+#(
+  /// Contexts of this client, a power of two, at least 2.
+  parameter int unsigned NumCtx     = 8,
+  /// Streams kept apart, a power of two, 2 to 64. Higher bits of the stream number are ignored.
+  parameter int unsigned NumStreams = 16,
+  /// Entries of a table line.
+  parameter int unsigned LineEnt    = 2,
+  localparam int unsigned CtxW      = $clog2(NumCtx),
+  localparam int unsigned StrW      = $clog2(NumStreams),
+  localparam int unsigned LineLog   = $clog2(LineEnt)
+) (
+  input  logic             clk_i,
+  input  logic             rst_ni,
+  /// Requests may be taken in.
+  input  logic             enable_i,
+  output logic             ready_o,
+  /// No request is inside.
+  output logic             idle_o,
+
+  // Request channel
+  input  logic             req_valid_i,
+  output logic             req_ready_o,
+  input  req_t             req_i,
+  // Response channel
+  output logic             rsp_valid_o,
+  input  logic             rsp_ready_i,
+  output rsp_t             rsp_o,
+  // Done channel
+  input  logic             done_valid_i,
+  output logic             done_ready_o,
+  input  done_t            done_i,
+
+  // Request into the pipeline: taken in the clock of `pop_grant_i`; the clock after, `pop_busy_o`
+  // tells that its tag was in use.
+  output logic             pop_valid_o,
+  input  logic             pop_grant_i,
+  output req_t             pop_req_o,
+  output logic [CtxW-1:0]  pop_ctx_o,
+  output logic             pop_busy_o,
+
+  // Result of the check that needs no walk: a refusal, or an empty request (SynOk)
+  input  logic             dir_valid_i,
+  input  logic [CtxW-1:0]  dir_ctx_i,
+  input  logic [4:0]       dir_syndrome_i,
+
+  // Chunk from the walker
+  input  logic                           chk_valid_i,
+  input  logic [CtxW-1:0]                chk_ctx_i,
+  input  logic [LineEnt-1:0][FrameW-1:0] chk_frame_i,
+  input  logic [LineLog-1:0]             chk_sel_i,
+  input  logic [LineLog:0]               chk_good_i,
+  input  logic                           chk_fault_i,
+  input  logic [4:0]                     chk_syndrome_i,
+  input  logic                           chk_first_i,
+  input  logic                           chk_final_i,
+  input  logic [5:0]                     chk_log_page_i,
+  input  logic [MaxLogPage-1:0]          chk_off_i,
+  input  logic [31:0]                    chk_rem_i,
+  input  logic                           commit_valid_i,
+  input  logic [CtxW-1:0]                commit_ctx_i,
+  // Next chunk wanted
+  output logic             adv_valid_o,
+  output logic [CtxW-1:0]  adv_ctx_o,
+
+  // Fence
+  input  logic             epoch_i,
+  output logic             old_empty_o,
+
+  // Client reset: hold until done (one clock)
+  input  logic             reset_i,
+  output logic             reset_done_o,
+
+  // Events
+  output logic             ev_request_o,
+  output logic             ev_segment_o,
+  output logic             ev_refused_o,
+  output logic             ev_bad_done_o,
+  output logic             ev_tag_busy_o
+);
+
+  if (NumCtx < 2 || (NumCtx & (NumCtx - 1)) != 0) begin : g_bad_ctx
+    $fatal(1, "tpt_client: NumCtx must be a power of two, at least 2");
+  end
+  if (NumStreams < 2 || NumStreams > 64 || (NumStreams & (NumStreams - 1)) != 0) begin : g_bad_str
+    $fatal(1, "tpt_client: NumStreams must be a power of two, 2 to 64");
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Run, drain, clear
+  // ---------------------------------------------------------------------------------------------
+  typedef enum logic [1:0] {
+    ClRun   = 2'd0,
+    ClDrain = 2'd1,
+    ClClear = 2'd2
+  } cl_e;
+  cl_e  cl_q;
+  logic tags_ready, tags_clear, pipe_empty, drain;
+
+  assign drain      = cl_q == ClDrain;
+  assign tags_clear = drain && idle_o && pipe_empty;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      cl_q         <= ClClear;
+      reset_done_o <= 1'b0;
+    end else begin
+      reset_done_o <= 1'b0;
+      unique case (cl_q)
+        ClRun: if (reset_i && !reset_done_o) cl_q <= ClDrain;
+        ClDrain: if (tags_clear) cl_q <= ClClear;
+        ClClear: begin
+          if (tags_ready) begin
+            cl_q         <= ClRun;
+            reset_done_o <= reset_i;
+          end
+        end
+        default: cl_q <= ClClear;
+      endcase
+    end
+  end
+  assign ready_o = cl_q == ClRun;
+
+  // ---------------------------------------------------------------------------------------------
+  // Acceptance: two requests wait here, then a context is given
+  // ---------------------------------------------------------------------------------------------
+  logic            skid_valid, skid_ready, skid_pop;
+  logic [1:0]      skid_cnt;
+  req_t            skid_req;
+  tpt_fifo #(.Width(ReqW), .Depth(2)) u_skid (
+    .clk_i, .rst_ni, .clear_i(drain),
+    .wvalid_i(req_valid_i && req_ready_o), .wready_o(skid_ready), .wdata_i(req_i),
+    .rvalid_o(skid_valid), .rready_i(skid_pop), .rdata_o(skid_req), .count_o(skid_cnt)
+  );
+  assign req_ready_o = skid_ready && ready_o;
+
+  // Free contexts: handed out once in ascending order, then in the order they were freed.
+  logic            free_valid, free_room, free_pop, free_push;
+  logic [CtxW-1:0] free_ctx, next_ctx;
+  logic [CtxW:0]   fresh_q, free_cnt;
+  tpt_fifo #(.Width(CtxW), .Depth(NumCtx)) u_free (
+    .clk_i, .rst_ni, .clear_i(1'b0),
+    .wvalid_i(free_push), .wready_o(free_room), .wdata_i(cur_q),
+    .rvalid_o(free_valid), .rready_i(free_pop), .rdata_o(free_ctx), .count_o(free_cnt)
+  );
+  logic fresh;
+  assign fresh    = !fresh_q[CtxW];
+  assign next_ctx = fresh ? fresh_q[CtxW-1:0] : free_ctx;
+  assign free_pop = skid_pop && !fresh;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) fresh_q <= '0;
+    else if (skid_pop && fresh) fresh_q <= fresh_q + 1'b1;
+  end
+  assign idle_o = ((CtxW + 1)'(NumCtx) - fresh_q) + free_cnt == (CtxW + 1)'(NumCtx);
+
+  assign pop_valid_o = skid_valid && (fresh || free_valid) && ready_o && enable_i;
+  assign pop_req_o   = skid_req;
+  assign pop_ctx_o   = next_ctx;
+  assign skid_pop    = pop_valid_o && pop_grant_i;
+
+  // ---------------------------------------------------------------------------------------------
+  // Tags
+  // ---------------------------------------------------------------------------------------------
+  logic       t1_valid_q, t1_bit;
+  logic [CtxW-1:0] t1_ctx_q;
+  req_t       t1_req_q;
+  logic [1:0] epoch_empty;
+  logic       rsp_hand, rsp_nodone, rsp_abit;
+
+  tpt_client_tags u_tags (
+    .clk_i, .rst_ni,
+    .clear_i      (tags_clear),
+    .ready_o      (tags_ready),
+    .acc_valid_i  (skid_pop),
+    .acc_tag_i    (skid_req.tag),
+    .epoch_i,
+    .chk_busy_o   (pop_busy_o),
+    .chk_bit_o    (t1_bit),
+    .last_valid_i (rsp_hand && rsp_o.last && !rsp_nodone),
+    .last_tag_i   (rsp_o.tag),
+    .last_bit_i   (rsp_abit),
+    .done_valid_i (done_valid_i && done_ready_o),
+    .done_tag_i   (done_i.tag),
+    .ev_bad_done_o,
+    .empty_o      (epoch_empty)
+  );
+  assign done_ready_o  = ready_o;
+  assign old_empty_o   = epoch_empty[!epoch_i];
+  assign ev_tag_busy_o = pop_busy_o;
+  assign ev_request_o  = skid_pop;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) t1_valid_q <= 1'b0;
+    else t1_valid_q <= skid_pop;
+  end
+  always_ff @(posedge clk_i) begin
+    t1_ctx_q <= next_ctx;
+    t1_req_q <= skid_req;
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Streams: a linked list of contexts each
+  // ---------------------------------------------------------------------------------------------
+  logic [NumStreams-1:0]           str_any_q;
+  logic [NumStreams-1:0][CtxW-1:0] str_head_q, str_tail_q;
+  logic [CtxW-1:0]                 next_mem [NumCtx];
+  logic [StrW-1:0]                 pop_str;
+  logic                            pop_last;      // the sequencer frees the head of cs_q
+  assign pop_str = skid_req.stream[StrW-1:0];
+
+  // ---------------------------------------------------------------------------------------------
+  // Readiness of contexts
+  // ---------------------------------------------------------------------------------------------
+  logic [NumCtx-1:0]  rdy_q, direct_q;
+  logic [LineLog:0]   nb_mem  [NumCtx];  // beats - 1 of the chunk
+  logic               fin_mem [NumCtx];
+  logic [4:0]         dsyn_mem[NumCtx];
+
+  always_ff @(posedge clk_i) begin
+    if (chk_valid_i) begin
+      nb_mem[chk_ctx_i]  <= chk_good_i + (LineLog + 1)'(chk_fault_i) - 1'b1;
+      fin_mem[chk_ctx_i] <= chk_final_i;
+    end
+    if (dir_valid_i) dsyn_mem[dir_ctx_i] <= dir_syndrome_i;
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // S0: sequencer
+  // ---------------------------------------------------------------------------------------------
+  localparam int unsigned QueueDepth = 16;
+  localparam int unsigned BurstMax   = 15;
+
+  logic             act_q;
+  logic [CtxW-1:0]  cur_q;      // context that hands out beats
+  logic [StrW-1:0]  cs_q;       // its stream
+  logic [LineLog:0] beat_q;
+  logic [3:0]       burst_q;    // requests of this stream in a row
+  logic [4:0]       credit_q;   // free places in the response queue
+  logic             rsp_pop;
+
+  logic [LineLog:0] cur_nb;
+  logic             cur_fin, issue, end_chunk;
+  assign cur_nb    = direct_q[cur_q] ? '0 : nb_mem[cur_q];
+  assign cur_fin   = direct_q[cur_q] || fin_mem[cur_q];
+  assign issue     = act_q && credit_q != '0;
+  assign end_chunk = issue && beat_q == cur_nb;
+  assign pop_last  = end_chunk && cur_fin;
+  assign free_push = pop_last;
+  assign adv_valid_o = end_chunk && !cur_fin;
+  assign adv_ctx_o   = cur_q;
+
+  logic [NumStreams-1:0] head_rdy;
+  for (genvar s = 0; s < NumStreams; s++) begin : g_head
+    assign head_rdy[s] = str_any_q[s] && rdy_q[str_head_q[s]] && !(act_q && cs_q == StrW'(s));
+  end
+
+  // round robin over the other streams
+  logic            oth_any;
+  logic [StrW-1:0] oth_str;
+  always_comb begin
+    oth_any = 1'b0;
+    oth_str = '0;
+    for (int unsigned k = NumStreams; k >= 1; k--) begin
+      if (head_rdy[StrW'(32'(cs_q) + k)]) begin
+        oth_any = 1'b1;
+        oth_str = StrW'(32'(cs_q) + k);
+      end
+    end
+  end
+
+  logic [CtxW-1:0] cur_next;
+  logic            cont;        // the next request of the same stream is ready
+  assign cur_next = next_mem[cur_q];
+  assign cont     = cur_q != str_tail_q[cs_q] && rdy_q[cur_next];
+
+  always_ff @(posedge clk_i) begin
+    if (skid_pop && str_any_q[pop_str]) next_mem[str_tail_q[pop_str]] <= next_ctx;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      str_any_q  <= '0;
+      str_head_q <= '0;
+      str_tail_q <= '0;
+    end else begin
+      if (pop_last) begin
+        if (cur_q == str_tail_q[cs_q]) str_any_q[cs_q] <= 1'b0;
+        str_head_q[cs_q] <= cur_next;
+      end
+      if (skid_pop) begin
+        str_any_q[pop_str]  <= 1'b1;
+        str_tail_q[pop_str] <= next_ctx;
+        if (!str_any_q[pop_str] ||
+            (pop_last && cs_q == pop_str && cur_q == str_tail_q[pop_str])) begin
+          str_head_q[pop_str] <= next_ctx;
+        end
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      rdy_q    <= '0;
+      direct_q <= '0;
+    end else begin
+      if (end_chunk) begin
+        rdy_q[cur_q]    <= 1'b0;
+        direct_q[cur_q] <= 1'b0;
+      end
+      if (commit_valid_i) rdy_q[commit_ctx_i] <= 1'b1;
+      if (dir_valid_i) begin
+        rdy_q[dir_ctx_i]    <= 1'b1;
+        direct_q[dir_ctx_i] <= 1'b1;
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      act_q    <= 1'b0;
+      cur_q    <= '0;
+      cs_q     <= '0;
+      beat_q   <= '0;
+      burst_q  <= '0;
+      credit_q <= 5'(QueueDepth);
+    end else begin
+      credit_q <= credit_q - 5'(issue) + 5'(rsp_pop);
+      if (issue && !end_chunk) beat_q <= beat_q + 1'b1;
+      if (end_chunk || !act_q) begin
+        beat_q <= '0;
+        if (end_chunk && cur_fin && cont && (burst_q != 4'(BurstMax) || !oth_any)) begin
+          act_q <= 1'b1;
+          cur_q <= cur_next;
+          if (burst_q != 4'(BurstMax)) burst_q <= burst_q + 1'b1;
+        end else begin
+          act_q   <= oth_any;
+          burst_q <= '0;
+          if (oth_any) begin
+            cs_q  <= oth_str;
+            cur_q <= str_head_q[oth_str];
+          end
+        end
+      end
+    end
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // X1 .. X4: make the beat
+  // ---------------------------------------------------------------------------------------------
+  typedef struct packed {
+    logic [LineEnt-1:0][FrameW-1:0] frame;
+    logic [LineLog-1:0]             sel;
+    logic [LineLog:0]               good;
+    logic [4:0]                     syndrome;
+    logic                           first;
+    logic [5:0]                     log_page;
+    logic [MaxLogPage-1:0]          off;
+    logic [31:0]                    rem;
+  } chunk_t;
+  typedef struct packed {
+    logic [TagW-1:0]    tag;
+    logic [StreamW-1:0] stream;
+    logic               abit;
+    logic               nodone;   // tag was in use: not counted
+  } who_t;
+  typedef struct packed {
+    logic             valid;
+    logic [LineLog:0] beat;
+    logic             direct;
+    logic [4:0]       dsyn;
+    logic             last;
+  } op_t;
+  typedef struct packed {
+    rsp_t rsp;
+    logic abit;
+    logic nodone;
+  } beat_t;
+
+  op_t    x1_q, x2_q;
+  chunk_t x2_chunk;
+  who_t   x2_who;
+
+  tpt_ram_1r1w #(.Width($bits(chunk_t)), .Depth(NumCtx), .OutReg(1'b1)) u_chunk (
+    .clk_i,
+    .we_i   (chk_valid_i),
+    .waddr_i(chk_ctx_i),
+    .wdata_i({chk_frame_i, chk_sel_i, chk_good_i, chk_syndrome_i, chk_first_i, chk_log_page_i,
+              chk_off_i, chk_rem_i}),
+    .raddr_i(cur_q),
+    .rdata_o(x2_chunk)
+  );
+  tpt_ram_1r1w #(.Width($bits(who_t)), .Depth(NumCtx), .OutReg(1'b1)) u_who (
+    .clk_i,
+    .we_i   (t1_valid_q),
+    .waddr_i(t1_ctx_q),
+    .wdata_i({t1_req_q.tag, t1_req_q.stream, t1_bit, pop_busy_o}),
+    .raddr_i(cur_q),
+    .rdata_o(x2_who)
+  );
+
+  // X3: entry, remaining bytes and limit of the page
+  logic                  x3_valid_q, x3_addr_q, x3_zero_q;
+  logic [4:0]            x3_syn_q;
+  logic                  x3_first_q, x3_last_q;
+  who_t                  x3_who_q;
+  logic [FrameW-1:0]     x3_frame_q;
+  logic [MaxLogPage-1:0] x3_off_q;
+  logic [MaxLogPage:0]   x3_size_q;     // page size
+  logic [47:0]           x3_skip_q;     // bytes of the pages before this one
+  logic [31:0]           x3_rem_q;
+  // X4
+  logic                  x4_valid_q, x4_addr_q;
+  logic [4:0]            x4_syn_q;
+  logic                  x4_first_q, x4_last_q;
+  who_t                  x4_who_q;
+  logic [63:0]           x4_pa_q;
+  logic [47:0]           x4_rem_q, x4_lim_q;
+  beat_t                 x5_beat;
+
+  logic x2_good;
+  assign x2_good = !x2_q.direct && x2_q.beat < x2_chunk.good;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      x1_q       <= '0;
+      x2_q       <= '0;
+      x3_valid_q <= 1'b0;
+      x4_valid_q <= 1'b0;
+    end else begin
+      x1_q       <= '{valid: issue, beat: beat_q, direct: direct_q[cur_q],
+                      dsyn: dsyn_mem[cur_q], last: pop_last};
+      x2_q       <= x1_q;
+      x3_valid_q <= x2_q.valid;
+      x4_valid_q <= x3_valid_q;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    x3_addr_q  <= x2_good;
+    x3_zero_q  <= x2_q.beat == '0;
+    x3_syn_q   <= x2_q.direct ? x2_q.dsyn : (x2_good ? SynOk : x2_chunk.syndrome);
+    x3_first_q <= x2_q.direct || (x2_chunk.first && x2_q.beat == '0);
+    x3_last_q  <= x2_q.last;
+    x3_who_q   <= x2_who;
+    x3_frame_q <= x2_chunk.frame[x2_chunk.sel + x2_q.beat[LineLog-1:0]];
+    x3_off_q   <= x2_chunk.off;
+    x3_size_q  <= (MaxLogPage + 1)'(1) << x2_chunk.log_page;
+    x3_skip_q  <= 48'(x2_q.beat) << x2_chunk.log_page;
+    x3_rem_q   <= x2_chunk.rem;
+
+    x4_addr_q  <= x3_addr_q;
+    x4_syn_q   <= x3_syn_q;
+    x4_first_q <= x3_first_q;
+    x4_last_q  <= x3_last_q;
+    x4_who_q   <= x3_who_q;
+    x4_pa_q    <= {x3_frame_q, 12'b0} | (x3_zero_q ? 64'(x3_off_q) : '0);
+    x4_rem_q   <= x3_zero_q ? 48'(x3_rem_q) : 48'(x3_rem_q) + 48'(x3_off_q) - x3_skip_q;
+    x4_lim_q   <= x3_zero_q ? 48'(x3_size_q) - 48'(x3_off_q) : 48'(x3_size_q);
+  end
+
+  always_comb begin
+    x5_beat              = '0;
+    x5_beat.rsp.tag      = x4_who_q.tag;
+    x5_beat.rsp.stream   = x4_who_q.stream;
+    x5_beat.rsp.syndrome = x4_syn_q;
+    x5_beat.rsp.first    = x4_first_q;
+    x5_beat.rsp.last     = x4_last_q;
+    x5_beat.abit         = x4_who_q.abit;
+    x5_beat.nodone       = x4_who_q.nodone;
+    if (x4_addr_q) begin
+      x5_beat.rsp.pa  = x4_pa_q;
+      x5_beat.rsp.len = (x4_rem_q < x4_lim_q) ? x4_rem_q[31:0] : x4_lim_q[31:0];
+    end
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Response queue
+  // ---------------------------------------------------------------------------------------------
+  logic                       rq_valid, rq_room;
+  logic [$clog2(QueueDepth):0] rq_cnt;
+  beat_t                      rq_beat;
+  tpt_fifo #(.Width($bits(beat_t)), .Depth(QueueDepth)) u_rspq (
+    .clk_i, .rst_ni, .clear_i(1'b0),
+    .wvalid_i(x4_valid_q), .wready_o(rq_room), .wdata_i(x5_beat),
+    .rvalid_o(rq_valid), .rready_i(rsp_pop), .rdata_o(rq_beat), .count_o(rq_cnt)
+  );
+  assign rsp_valid_o = rq_valid && !drain;
+  assign rsp_o       = rq_beat.rsp;
+  assign rsp_abit    = rq_beat.abit;
+  assign rsp_nodone  = rq_beat.nodone;
+  assign rsp_hand    = rsp_valid_o && rsp_ready_i;
+  assign rsp_pop     = rq_valid && (rsp_ready_i || drain);
+  assign pipe_empty  = !act_q && !x1_q.valid && !x2_q.valid && !x3_valid_q && !x4_valid_q &&
+                       !rq_valid && !t1_valid_q;
+
+  assign ev_segment_o = x4_valid_q && x4_addr_q;
+  assign ev_refused_o = x4_valid_q && x4_syn_q != SynOk;
+
+  `TPT_ASSERT(FreeRoom_A, !free_push || free_room)
+  `TPT_ASSERT(QueueRoom_A, !x4_valid_q || rq_room)
+  `TPT_ASSERT(CreditMatches_A, credit_q <= 5'(QueueDepth))
+  `TPT_ASSERT(CurIsHead_A, !act_q || (str_any_q[cs_q] && str_head_q[cs_q] == cur_q))
+  `TPT_ASSERT(CurIsReady_A, !act_q || rdy_q[cur_q])
+  `TPT_ASSERT(CommitOnce_A, !commit_valid_i || !rdy_q[commit_ctx_i])
+  `TPT_ASSERT(DirectOnce_A, !dir_valid_i || !rdy_q[dir_ctx_i])
+  // an address never goes with a syndrome, and never without a length
+  `TPT_ASSERT(NoAddressOnError_A, !x4_valid_q || x4_syn_q == SynOk || !x4_addr_q)
+  `TPT_ASSERT(NoEmptySegment_A, !(x4_valid_q && x4_addr_q) || x5_beat.rsp.len != '0)
+  `TPT_ASSERT(BeatInLine_A, !x2_q.valid || x2_q.direct ||
+              (32'(x2_q.beat) <= 32'(x2_chunk.good)))
+
+  logic unused_ok;
+  assign unused_ok = ^{skid_cnt, rq_cnt, t1_req_q};
+
+endmodule
