@@ -594,3 +594,28 @@ impl Completion {
         }
     }
 }
+
+impl fmt::Display for Completion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Completion {
+            op,
+            status,
+            lkey,
+            rkey,
+            ..
+        } = self;
+        match CmdOp::from_code(*op) {
+            Some(op) => write!(f, "{op}")?,
+            None => write!(f, "command code {op}")?,
+        }
+        write!(f, " {status}, keys {lkey} {rkey}")?;
+        if self.entry != [0; 64] {
+            f.write_str(", entry ")?;
+            self.entry
+                .iter()
+                .rev()
+                .try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        }
+        Ok(())
+    }
+}
