@@ -1,0 +1,15 @@
+// Copyright OpenTPT contributors.
+// SPDX-License-Identifier: Apache-2.0
+
+//! Everything behind the command `tpt`: recordings and scenarios, what lies before the unit, the
+//! judgement, the reports.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod addresses;
+pub mod golden_target;
+pub mod input;
+pub mod tally;
+pub mod target;
+pub mod verbs;
+pub mod verdicts;

@@ -1,0 +1,700 @@
+// Copyright OpenTPT contributors.
+// SPDX-License-Identifier: Apache-2.0
+
+//! Runs recorded cases through a target.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use tpt_golden::frames::FrameList;
+use tpt_golden::types::{Access, CmdOp, Command, Encoding, Key, Op, Request, Status, LEVEL_FLAT};
+
+use super::judge::{self, Traits, IWARP};
+use super::keys::{self, Pair};
+use super::memory;
+use super::parse::{Action, Case, Mapping, Mr, MrState, Registration, Transfer};
+use crate::addresses;
+use crate::tally::{Judgement, Tally};
+use crate::target::{self, Access1, Region, Target, TargetError, REQUESTER, RESPONDER};
+use crate::verbs::{self, QueueRules, Refusal, Side, Step};
+
+/// Accesses that are sent together.
+const BATCH: usize = 2048;
+/// Stale keys that are remembered.
+const STALE: usize = 1 << 16;
+/// Regions of a key sequence that are kept registered at a time.
+const SEQUENCE: usize = 256;
+/// Number of the unit's protection domain for the recorded domain 0.
+const PD_BASE: u32 = 0x00_1000;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Identity {
+    pd: u32,
+    va: u64,
+    host_addr: u64,
+    length: u64,
+    access: u32,
+    lkey: u32,
+    rkey: u32,
+}
+
+impl Identity {
+    fn of(mr: &Mr) -> Self {
+        Self {
+            pd: mr.pd,
+            va: mr.va,
+            host_addr: mr.host_addr,
+            length: mr.length,
+            access: mr.access,
+            lkey: mr.lkey,
+            rkey: mr.rkey,
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Live {
+    region: Region,
+    frames: FrameList,
+}
+
+/// One access of a waiting case.
+#[derive(Debug, Clone)]
+struct Sent {
+    side: Side,
+    /// Region that the recorded key names, for the check of addresses.
+    region: Option<Identity>,
+    va: u64,
+    len: u32,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    case: Case,
+    before: Vec<Refusal>,
+    first: usize,
+    sent: Vec<Sent>,
+    traits: Traits,
+}
+
+/// Replays the cases of one or more files.
+#[derive(Debug, Default)]
+pub struct Replayer {
+    live: HashMap<Identity, Live>,
+    live_keys: HashSet<u32>,
+    stale: HashMap<Identity, (Key, Key)>,
+    refused: HashMap<Identity, Status>,
+    sequence: VecDeque<Region>,
+    waiting: Vec<Waiting>,
+    batch: Vec<Access1>,
+    /// Local elements of ZERO_BASED regions that were given as offsets.
+    pub rebased: u64,
+    /// Accesses that were sent.
+    pub accesses: u64,
+    /// Registrations that were made.
+    pub registrations: u64,
+}
+
+/// Group name in the tally: driver and family.
+fn group(case: &Case) -> String {
+    format!("{} {}", case.driver, case.family)
+}
+
+fn stream(qpn: u32) -> u8 {
+    (qpn.wrapping_mul(0x9e37_79b1) >> 26) as u8
+}
+
+fn pd(recorded: u32) -> u32 {
+    PD_BASE + recorded
+}
+
+/// A region that the rules refuse: length 0, or past 2^64.
+fn refused_by_rule(start: u64, length: u64) -> Option<Status> {
+    if length == 0 {
+        Some(Status::BadLength)
+    } else if u128::from(start) + u128::from(length) > 1 << 64 {
+        Some(Status::BadWrap)
+    } else {
+        None
+    }
+}
+
+/// A bare registration command, for arguments that no driver would pass on.
+fn bare(pd: u32, start: u64, length: u64, access: u32) -> Command {
+    Command {
+        op: CmdOp::RegMr.code(),
+        pd,
+        access,
+        start,
+        length,
+        log_page: 12,
+        level: LEVEL_FLAT,
+        encoding: Encoding::Raw.code(),
+        frame: [0x1000, 0, 0, 0],
+        ..Command::default()
+    }
+}
+
+impl Replayer {
+    /// A replayer with nothing registered.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Runs one case. Its judgement may come later, at the latest with [`Replayer::finish`].
+    pub fn run(
+        &mut self,
+        t: &mut dyn Target,
+        file: &str,
+        case: Case,
+        tally: &mut Tally,
+    ) -> Result<(), TargetError> {
+        let place = format!("{file}:{}", case.line);
+        let mut settle = |case: &Case, j: Judgement| {
+            tally.count(&group(case), &case.driver, &place, &case.id, j);
+        };
+        if case.windows || case.family == 'G' {
+            settle(&case, Judgement::NeedsWindows);
+            return Ok(());
+        }
+        match &case.action {
+            Action::Window(_) => settle(&case, Judgement::NeedsWindows),
+            Action::NotRun(op) => {
+                let why = if case.not_run.is_some() {
+                    "not run by the recorder: nothing to compare"
+                } else {
+                    "not supported by the driver: nothing to compare"
+                };
+                let j = if case.flagged() {
+                    Judgement::Known(format!("{why} ({op})"))
+                } else {
+                    Judgement::Disagreed("not run, and not flagged".into())
+                };
+                settle(&case, j);
+            }
+            Action::Reregister => settle(
+                &case,
+                Judgement::Disagreed("a re-registration without the flag \"unsupported\"".into()),
+            ),
+            Action::Register(r) => {
+                let j = self.register_case(t, &case, r)?;
+                settle(&case, j);
+            }
+            Action::KeySequence(r) => {
+                let j = self.key_case(t, &case, r)?;
+                settle(&case, j);
+            }
+            Action::Transfer(_) => self.transfer_case(t, file, case, tally)?,
+        }
+        Ok(())
+    }
+
+    /// Judges what is still waiting and deregisters everything.
+    pub fn finish(
+        &mut self,
+        t: &mut dyn Target,
+        file: &str,
+        tally: &mut Tally,
+    ) -> Result<(), TargetError> {
+        self.flush(t, file, tally)?;
+        while let Some(region) = self.sequence.pop_front() {
+            self.drop_region(t, region)?;
+        }
+        let left: Vec<_> = self.live.keys().cloned().collect();
+        for identity in left {
+            self.retire(t, &identity)?;
+        }
+        self.stale.clear();
+        self.refused.clear();
+        Ok(())
+    }
+
+    fn drop_region(&mut self, t: &mut dyn Target, region: Region) -> Result<(), TargetError> {
+        let status = t.deregister(region.id)?;
+        if status != Status::Ok {
+            return Err(TargetError::Failed(format!(
+                "deregistering L_Key {} ended with {status}",
+                region.lkey
+            )));
+        }
+        self.live_keys.remove(&region.lkey.0);
+        self.live_keys.remove(&region.rkey.0);
+        Ok(())
+    }
+
+    fn retire(&mut self, t: &mut dyn Target, identity: &Identity) -> Result<(), TargetError> {
+        if let Some(live) = self.live.remove(identity) {
+            self.drop_region(t, live.region)?;
+            if self.stale.len() >= STALE {
+                self.stale.clear();
+            }
+            self.stale
+                .insert(identity.clone(), (live.region.lkey, live.region.rkey));
+        }
+        Ok(())
+    }
+
+    /// Registers with the driver; keeps the key book.
+    fn register(
+        &mut self,
+        t: &mut dyn Target,
+        pd: u32,
+        host_addr: u64,
+        start: u64,
+        length: u64,
+        access: u32,
+    ) -> Result<Result<Live, Status>, TargetError> {
+        let frames = memory::frames(host_addr, length);
+        let made = t.register(&target::Registration {
+            pd,
+            start,
+            length,
+            access: Access(access),
+            frames: frames.clone(),
+            shape: target::Shape::default(),
+        })?;
+        self.registrations += 1;
+        Ok(made.map(|region| {
+            self.live_keys.insert(region.lkey.0);
+            if region.rkey != Key::NONE {
+                self.live_keys.insert(region.rkey.0);
+            }
+            Live { region, frames }
+        }))
+    }
+
+    /// Makes the registered set that of the case. Returns the key pairs of the listed regions.
+    fn prepare(
+        &mut self,
+        t: &mut dyn Target,
+        file: &str,
+        case: &Case,
+        tally: &mut Tally,
+    ) -> Result<Result<Vec<Pair>, String>, TargetError> {
+        let wanted: HashSet<Identity> = case
+            .mrs
+            .iter()
+            .filter(|m| m.state == MrState::Valid)
+            .map(Identity::of)
+            .collect();
+        let unwanted: Vec<_> = self
+            .live
+            .keys()
+            .filter(|k| !wanted.contains(k))
+            .cloned()
+            .collect();
+        let change = !unwanted.is_empty()
+            || !self.sequence.is_empty()
+            || case.mrs.iter().any(|m| {
+                let id = Identity::of(m);
+                match m.state {
+                    MrState::Valid => {
+                        !self.live.contains_key(&id) && !self.refused.contains_key(&id)
+                    }
+                    MrState::Gone => !self.stale.contains_key(&id),
+                }
+            });
+        if change {
+            self.flush(t, file, tally)?;
+            while let Some(region) = self.sequence.pop_front() {
+                self.drop_region(t, region)?;
+            }
+            for identity in &unwanted {
+                self.retire(t, identity)?;
+            }
+        }
+        let mut pairs = Vec::with_capacity(case.mrs.len());
+        for mr in &case.mrs {
+            let id = Identity::of(mr);
+            let known = match mr.state {
+                MrState::Valid => self.live.contains_key(&id),
+                MrState::Gone => self.stale.contains_key(&id),
+            };
+            if !known && !self.refused.contains_key(&id) {
+                if let Some(expected) = refused_by_rule(mr.va, mr.length) {
+                    let got = t.refused_command(&bare(pd(mr.pd), mr.va, mr.length, mr.access))?;
+                    if got.status != expected {
+                        return Ok(Err(format!(
+                            "registering {} gives {}, not {expected}",
+                            mr.name, got.status
+                        )));
+                    }
+                    self.refused.insert(id.clone(), expected);
+                } else {
+                    match self.register(
+                        t,
+                        pd(mr.pd),
+                        mr.host_addr,
+                        mr.va,
+                        mr.length,
+                        mr.access,
+                    )? {
+                        Err(status) => {
+                            return Ok(Err(format!(
+                                "the listed region {} is refused ({status})",
+                                mr.name
+                            )))
+                        }
+                        Ok(live) => {
+                            self.live.insert(id.clone(), live);
+                            if mr.state == MrState::Gone {
+                                self.retire(t, &id)?;
+                            }
+                        }
+                    }
+                }
+            }
+            let ours = self
+                .live
+                .get(&id)
+                .map(|l| (l.region.lkey, l.region.rkey))
+                .or_else(|| self.stale.get(&id).copied());
+            if let Some((our_lkey, our_rkey)) = ours {
+                pairs.push(Pair {
+                    lkey: mr.lkey,
+                    rkey: mr.rkey,
+                    our_lkey,
+                    our_rkey,
+                });
+            }
+        }
+        Ok(Ok(pairs))
+    }
+
+    fn transfer_case(
+        &mut self,
+        t: &mut dyn Target,
+        file: &str,
+        case: Case,
+        tally: &mut Tally,
+    ) -> Result<(), TargetError> {
+        let pairs = match self.prepare(t, file, &case, tally)? {
+            Ok(pairs) => pairs,
+            Err(what) => {
+                let place = format!("{file}:{}", case.line);
+                let j = Judgement::Disagreed(what);
+                tally.count(&group(&case), &case.driver, &place, &case.id, j);
+                return Ok(());
+            }
+        };
+        let Action::Transfer(tr) = &case.action else {
+            return Ok(());
+        };
+        let iwarp = case.driver == IWARP;
+        let rules = QueueRules {
+            // Connections of the iWARP recording were made by the connection manager: their flags
+            // are nominal.
+            responder_access: (!iwarp).then_some(tr.resp_access),
+            iwarp,
+        };
+        let plan = verbs::plan(
+            tr.verb,
+            &tr.elements,
+            false,
+            tr.remote,
+            tr.receive.as_deref(),
+            rules,
+        );
+        let traits = traits(&case, tr);
+        let first = self.batch.len();
+        let mut sent = Vec::with_capacity(plan.steps.len());
+        for step in &plan.steps {
+            let listed = listed(&case.mrs, step);
+            let mut va = step.va;
+            if let Some(mr) = listed {
+                // Both drivers ignore ZERO_BASED, and programs give them addresses. The unit's
+                // driver would hand the offset to the unit.
+                if step.side != Side::Remote && Access(mr.access).contains(Access::ZERO_BASED) {
+                    va = va.wrapping_sub(mr.va);
+                    self.rebased += 1;
+                }
+            }
+            let key = keys::replace(step.key, step.op.role(), &pairs, &self.live_keys);
+            let (client, pd_of, qpn) = match step.side {
+                Side::Local => (REQUESTER, tr.req_pd, tr.req_qpn),
+                Side::Remote | Side::Receive => (RESPONDER, tr.resp_pd, tr.resp_qpn),
+            };
+            self.batch.push(Access1 {
+                client,
+                request: Request {
+                    tag: 0,
+                    stream: stream(qpn),
+                    op: step.op.code(),
+                    key,
+                    va,
+                    len: step.len,
+                    pd: pd(pd_of),
+                    qpn,
+                },
+            });
+            sent.push(Sent {
+                side: step.side,
+                region: listed.map(Identity::of),
+                va,
+                len: step.len,
+            });
+        }
+        self.waiting.push(Waiting {
+            case,
+            before: plan.before,
+            first,
+            sent,
+            traits,
+        });
+        if self.batch.len() >= BATCH {
+            self.flush(t, file, tally)?;
+        }
+        Ok(())
+    }
+
+    fn flush(
+        &mut self,
+        t: &mut dyn Target,
+        file: &str,
+        tally: &mut Tally,
+    ) -> Result<(), TargetError> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let answers = t.access(&self.batch)?;
+        self.accesses += self.batch.len() as u64;
+        if answers.len() != self.batch.len() {
+            return Err(TargetError::Failed(format!(
+                "{} answers to {} accesses",
+                answers.len(),
+                self.batch.len()
+            )));
+        }
+        self.batch.clear();
+        for w in std::mem::take(&mut self.waiting) {
+            let mut refusals = w.before;
+            let mut wrong = None;
+            for (sent, answer) in w.sent.iter().zip(&answers[w.first..]) {
+                if let Some(r) = verbs::refusal(sent.side, answer.syndrome) {
+                    refusals.push(r);
+                } else if let Some((id, live)) = sent
+                    .region
+                    .as_ref()
+                    .and_then(|id| self.live.get(id).map(|l| (id, l)))
+                {
+                    let base = if Access(id.access).contains(Access::ZERO_BASED) {
+                        0
+                    } else {
+                        id.va
+                    };
+                    let checked = addresses::check(
+                        &live.frames,
+                        id.host_addr & 0xfff,
+                        sent.va.wrapping_sub(base),
+                        sent.len,
+                        &answer.segments,
+                    );
+                    if let Err(what) = checked {
+                        wrong = Some(format!("{}: {what}", sent.side));
+                    }
+                } else if sent.len > 0 {
+                    wrong = Some(format!("{}: accepted with an unknown key", sent.side));
+                }
+            }
+            let j = match wrong {
+                Some(what) => Judgement::Disagreed(what),
+                None => judge::transfer(&w.case, &refusals, w.traits),
+            };
+            let place = format!("{file}:{}", w.case.line);
+            tally.count(&group(&w.case), &w.case.driver, &place, &w.case.id, j);
+        }
+        Ok(())
+    }
+
+    /// Family A: the arguments of a registration.
+    fn register_case(
+        &mut self,
+        t: &mut dyn Target,
+        case: &Case,
+        r: &Registration,
+    ) -> Result<Judgement, TargetError> {
+        let writes = Access(r.access).intersects(Access::LOCAL_WRITE | Access::MW_BIND);
+        // Rules of the unit itself first: it must refuse these whatever the driver does.
+        let by_unit = refused_by_rule(r.iova, r.length).or_else(|| argument_status(r.access));
+        let refused = if let Some(expected) = by_unit {
+            let got = t.refused_command(&bare(pd(r.pd), r.iova, r.length, r.access))?;
+            if got.status != expected {
+                return Ok(Judgement::Disagreed(format!(
+                    "the unit answers {}, the rules say {expected}",
+                    got.status
+                )));
+            }
+            Some(match expected {
+                Status::BadLength => "length 0",
+                Status::BadWrap => "start + length past 2^64",
+                Status::BadFlags => "unknown access flags",
+                _ => "REMOTE_WRITE or REMOTE_ATOMIC without LOCAL_WRITE",
+            })
+        } else if refused_by_rule(r.addr, r.length).is_some() {
+            Some("address + length past 2^64")
+        } else if (r.addr ^ r.iova) & 0xfff != 0 {
+            Some("page offset of iova and address differ")
+        } else if r.mapping == Mapping::Unmapped {
+            Some("memory that is not mapped")
+        } else if r.mapping == Mapping::ReadOnly && writes {
+            Some("LOCAL_WRITE or MW_BIND on memory that is not writable")
+        } else {
+            match self.register(t, pd(r.pd), r.addr, r.iova, r.length, r.access)? {
+                Ok(live) => {
+                    let keys = self.check_keys(&live.region, r.access);
+                    self.drop_region(t, live.region)?;
+                    if let Err(what) = keys {
+                        return Ok(Judgement::Disagreed(what));
+                    }
+                    None
+                }
+                Err(status) => {
+                    return Ok(Judgement::Disagreed(format!(
+                        "the unit refuses ({status}) what the rules allow"
+                    )))
+                }
+            }
+        };
+        let accepted = refused.is_none();
+        Ok(if case.flagged() {
+            Judgement::Known(match (refused, accepted == case.outcome.accepted) {
+                (_, true) => "same verdict".into(),
+                (Some(why), _) => format!("registration refused: {why}"),
+                (None, _) if r.mapping == Mapping::ReadOnly => {
+                    "registration accepted: read-only memory without write access".into()
+                }
+                (None, _) => "registration accepted: the rules allow it".into(),
+            })
+        } else if accepted == case.outcome.accepted {
+            Judgement::Agreed
+        } else {
+            Judgement::Disagreed(match refused {
+                Some(why) => format!("refused ({why}), but the recording says accepted"),
+                None => "accepted, but the recording says refused".into(),
+            })
+        })
+    }
+
+    fn check_keys(&self, region: &Region, access: u32) -> Result<(), String> {
+        let remote = Access(access).intersects(Access::ANY_REMOTE);
+        if region.lkey == Key::NONE {
+            return Err("the L_Key is 0".into());
+        }
+        if region.lkey == region.rkey {
+            return Err("L_Key and R_Key are equal".into());
+        }
+        if remote != (region.rkey != Key::NONE) {
+            return Err(format!(
+                "R_Key {} with access {access:#x}",
+                region.rkey
+            ));
+        }
+        Ok(())
+    }
+
+    /// Family H: one registration of a sequence. The recorded keys are another device's; what is
+    /// checked is that ours follow our rules.
+    fn key_case(
+        &mut self,
+        t: &mut dyn Target,
+        case: &Case,
+        r: &Registration,
+    ) -> Result<Judgement, TargetError> {
+        let before = self.live_keys.clone();
+        let live = match self.register(t, pd(r.pd), r.addr, r.iova, r.length, r.access)? {
+            Ok(live) => live,
+            Err(status) => {
+                return Ok(Judgement::Disagreed(format!("registration refused ({status})")))
+            }
+        };
+        let region = live.region;
+        if let Err(what) = self.check_keys(&region, r.access) {
+            return Ok(Judgement::Disagreed(what));
+        }
+        if before.contains(&region.lkey.0) || before.contains(&region.rkey.0) {
+            return Ok(Judgement::Disagreed("a key was issued twice".into()));
+        }
+        let probe = |key: Key, op: Op| Access1 {
+            client: if op == Op::LocalRead { REQUESTER } else { RESPONDER },
+            request: Request {
+                tag: 0,
+                stream: 0,
+                op: op.code(),
+                key,
+                va: r.iova,
+                len: 1,
+                pd: pd(r.pd),
+                qpn: 0,
+            },
+        };
+        let mut probes = vec![probe(region.lkey, Op::LocalRead)];
+        if Access(r.access).contains(Access::REMOTE_READ) {
+            probes.push(probe(region.rkey, Op::RemoteRead));
+        }
+        // The keys do not work in each other's role.
+        let crossed = [probe(region.lkey, Op::RemoteRead), probe(region.rkey, Op::LocalRead)];
+        let good = t.access(&probes)?;
+        let bad = t.access(&crossed)?;
+        self.accesses += (good.len() + bad.len()) as u64;
+        if let Some(a) = good.iter().find(|a| a.syndrome != tpt_golden::types::Syndrome::Ok) {
+            return Ok(Judgement::Disagreed(format!(
+                "a new key is refused ({})",
+                a.syndrome
+            )));
+        }
+        if bad.iter().any(|a| a.syndrome == tpt_golden::types::Syndrome::Ok) {
+            return Ok(Judgement::Disagreed("a key works in the other role".into()));
+        }
+        if case.sub == "reg_then_dereg" {
+            self.drop_region(t, region)?;
+            let after = t.access(&probes)?;
+            self.accesses += after.len() as u64;
+            if after.iter().any(|a| a.syndrome == tpt_golden::types::Syndrome::Ok) {
+                return Ok(Judgement::Disagreed("a stale key works".into()));
+            }
+        } else {
+            self.sequence.push_back(region);
+            if self.sequence.len() > SEQUENCE {
+                if let Some(old) = self.sequence.pop_front() {
+                    self.drop_region(t, old)?;
+                }
+            }
+        }
+        Ok(Judgement::Agreed)
+    }
+}
+
+/// Refusals of the unit that depend on the access flags alone.
+fn argument_status(access: u32) -> Option<Status> {
+    let a = Access(access);
+    if access & !Access::KNOWN.0 != 0 {
+        Some(Status::BadFlags)
+    } else if a.intersects(Access::REMOTE_WRITE | Access::REMOTE_ATOMIC)
+        && !a.contains(Access::LOCAL_WRITE)
+    {
+        Some(Status::BadAccess)
+    } else {
+        None
+    }
+}
+
+/// The listed region that a step's recorded key belongs to, in its role.
+fn listed<'a>(mrs: &'a [Mr], step: &Step) -> Option<&'a Mr> {
+    mrs.iter().find(|m| match step.side {
+        Side::Remote => m.rkey != 0 && m.rkey == step.key,
+        Side::Local | Side::Receive => m.lkey == step.key,
+    })
+}
+
+fn traits(case: &Case, tr: &Transfer) -> Traits {
+    let Some((_, rkey)) = tr.remote else {
+        return Traits::default();
+    };
+    let Some(mr) = case.mrs.iter().find(|m| m.rkey != 0 && m.rkey == rkey) else {
+        return Traits::default();
+    };
+    Traits {
+        zero_based: Access(mr.access).contains(Access::ZERO_BASED),
+        iova: mr.va != mr.host_addr,
+        refused_region: refused_by_rule(mr.va, mr.length) == Some(Status::BadWrap),
+    }
+}
