@@ -1,0 +1,1178 @@
+// Copyright OpenTPT contributors.
+// Licensed under the Apache License, Version 2.0, with the Solderpad Hardware License v2.1.
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
+
+`include "tpt_assert.svh"
+
+/// Registration engine: executes the commands (REG_MR, DEREG_MR, REREG_MR, QUERY), owns the MPT in
+/// memory, the allocation of indices and the making of keys, and clears the table at enable.
+///
+/// One command is in work at a time, in order. What has to wait for a fence goes to a queue, and
+/// the engine goes on; the rest of such a command (its *tail*) is done when its fence is over, with
+/// priority over new commands.
+///
+///   REG    arguments ─► index ─► [read FREE entry] ─► keys ─► [sweep] ─► write VALID ─► completion
+///   QUERY  key ─► read, check ─► completion with the entry
+///   DEREG  key ─► read, check ─► write INVALID ─► queue ··· fence ···
+///                              tail: write FREE ─► link into the free list ─► completion
+///   REREG  key ─► read, check ─► arguments ─► keys ─► write new, INVALID ─► queue ··· fence ···
+///                              tail: read, check ─► [sweep] ─► write VALID ─► completion
+///
+/// Every write of an entry is followed, after its answer, by the invalidation of exactly this entry
+/// in the MPT cache. So nothing older is looked up after the completion, or after the fence began.
+///
+/// **Entries in work.** `cur_q` is the entry as read. What is written is a function of it and of
+/// the command (`wr_data`), so that a failed write is undone by writing `cur_q` again.
+///
+/// **Indices.** 0 is never handed out. Fresh indices 1, 2, 3, ... come first; when there are none,
+/// the free list, first freed first reused. The list is threaded through the FREE entries (`bound`
+/// is the next one); head, tail and length are registers. A generation counts the registrations of
+/// an index; when it wraps to 0 the MTT cache is swept of the index before it becomes valid.
+///
+/// **Errors.** Every memory error ends in StsBus, never in a hang:
+/// * REG, DEREG, REREG, first write fails: the old entry is written again, and everything is as it
+///   was before. If that fails as well, a new index is retired (not handed out again), and the
+///   entry of an old one is whatever the memory kept.
+/// * Tail of a DEREG: the keys are dead and the fence is over; the index is retired.
+/// * Tail of a REREG: the entry stays INVALID (keys dead, fence over); the index is retired.
+/// * Clearing: `clear_error_o`, and the unit does not become ready until disabled and enabled.
+/// An entry read for a command with a wrong CRC, or that is not what it must be: StsMptBad.
+///
+/// Latency without memory and fence: REG 150 to 175 clocks, DEREG 40 + 20, QUERY 25.
+module tpt_reg_engine import tpt_pkg::*; #(
+  /// Deepest tree of table pages, 1 to 4.
+  parameter int unsigned MaxLevels  = 3,
+  /// Commands that can wait for a fence, a power of two, 2 to 64.
+  parameter int unsigned FenceDepth = 16
+) (
+  /// Clock, and synchronous active-low reset.
+  input  logic              clk_i,
+  input  logic              rst_ni,
+
+  /// Settings from the registers. All but the fence time are constant while enabled or busy.
+  input  logic              enable_i,
+  input  logic              plain_i,
+  input  logic [63:0]       mpt_base_i,
+  input  logic [IndexW:0]   mpt_size_i,
+  input  logic [127:0]      perm_secret_i,
+  input  logic [127:0]      tag_secret_i,
+  input  logic [31:0]       fence_time_i,
+  /// No request is inside the unit.
+  input  logic              idle_i,
+
+  /// Status.
+  output logic              ready_o,        // enabled and cleared: serve requests
+  output logic              clearing_o,
+  output logic              clear_error_o,
+  output logic              fence_busy_o,   // a command or its fence is not finished
+  /// One clock each.
+  output logic              err_bus_o,
+  output logic              err_mpt_bad_o,
+  output logic              err_fence_time_o,
+
+  /// Commands and completions.
+  input  logic              cmd_valid_i,
+  output logic              cmd_ready_o,
+  input  cmd_t              cmd_i,
+  output logic              cpl_valid_o,
+  input  logic              cpl_ready_i,
+  output cpl_t              cpl_o,
+
+  /// Read of an MPT entry: one outstanding, answered in a later clock than ready.
+  output logic              rd_valid_o,
+  input  logic              rd_ready_i,
+  output logic [63:0]       rd_addr_o,
+  input  logic              rd_rsp_valid_i,
+  input  logic [MptW-1:0]   rd_rsp_data_i,
+  input  logic              rd_rsp_err_i,
+
+  /// Write of an MPT entry: one outstanding, done in or after the clock of ready.
+  output logic              wr_valid_o,
+  input  logic              wr_ready_i,
+  output logic [63:0]       wr_addr_o,
+  output logic [MptW-1:0]   wr_data_o,
+  input  logic              wr_done_i,
+  input  logic              wr_err_i,
+
+  /// Invalidate one entry in the MPT cache. Valid is held until done (one clock), after which no
+  /// look-up sees an older content of the entry.
+  output logic              inv_valid_o,
+  output logic [IndexW-1:0] inv_index_o,
+  input  logic              inv_done_i,
+
+  /// Remove all lines of one index from the MTT cache. Valid is held until done (one clock).
+  output logic              sweep_valid_o,
+  output logic [IndexW-1:0] sweep_index_o,
+  input  logic              sweep_done_i,
+
+  /// Empty both caches. Held until done (one clock).
+  output logic              flush_o,
+  input  logic              flush_done_i,
+
+  /// Fence: one clock asks, the ticket is valid in the same clock.
+  output logic              fence_req_o,
+  input  logic [7:0]        fence_ticket_i,
+  input  logic [7:0]        fence_done_ticket_i
+);
+
+  if (MaxLevels < 1 || MaxLevels > 4) begin : g_bad_levels
+    $fatal(1, "tpt_reg_engine: MaxLevels must be 1 to 4");
+  end
+  if (FenceDepth < 2 || FenceDepth > 64 || (FenceDepth & (FenceDepth - 1)) != 0)
+  begin : g_bad_depth
+    $fatal(1, "tpt_reg_engine: FenceDepth must be a power of two, 2 to 64");
+  end
+
+  localparam int unsigned QueW = $clog2(FenceDepth);
+
+  // ---------------------------------------------------------------------------------------------
+  // Types
+  // ---------------------------------------------------------------------------------------------
+  typedef enum logic [4:0] {
+    StIdle,      // choose what to do next
+    StClear,     // address of the entry to clear
+    StPend,      // a fence ran out of time
+    StTail,      // fence over: begin the tail
+    StDispatch,  // begin a command
+    StKeyDec,    // key -> role, index: one round per clock
+    StKeyIdx,    // index in the table?
+    StRdReq,     // read the entry
+    StRdWait,
+    StRdCrc,     // CRC of the entry read
+    StCheck,     // compare
+    StResult,    // decide
+    StArg0,      // arguments: masks, start + length
+    StArg1,
+    StArg2,      // decide on the plain rules
+    StPage,      // number of the last page: shift by log_page
+    StCap,       // against the table: shift by log2 of the capacity
+    StSmall,
+    StAlign,     // frames, one per clock
+    StAlloc,     // choose the index
+    StKeyStart,
+    StKeyWait,   // make keys
+    StSweep,     // generation wrapped: sweep the MTT cache
+    StWrCrc,     // CRC of the entry to be written
+    StWrReq,     // write it
+    StWrWait,
+    StInv,       // invalidate it in the MPT cache
+    StWrDone,    // next step of the command
+    StCpl        // hand over the completion
+  } fsm_e;
+
+  typedef enum logic [2:0] {
+    InitOff,    // not enabled
+    InitWait,   // until the unit is quiet
+    InitFlush,  // caches
+    InitClear,  // write the table
+    InitReady,
+    InitError   // bus error while clearing
+  } init_e;
+
+  typedef enum logic [1:0] {
+    JobCmd,   // a command
+    JobTail,  // the tail of a DEREG or REREG
+    JobClear  // one entry of the clearing
+  } job_e;
+
+  /// What is written.
+  typedef enum logic [1:0] {
+    WrKeep,   // cur_q as it is
+    WrState,  // cur_q with another state
+    WrNew,    // the region of the command
+    WrFree    // a FREE entry with a generation and a next index
+  } wr_e;
+
+  /// A command that waits for its fence.
+  typedef struct packed {
+    logic [15:0]       id;
+    logic              rereg;
+    logic [IndexW-1:0] index;
+    logic [GenW-1:0]   gen;
+    logic [7:0]        ticket;
+    logic [31:0]       lkey;   // REREG
+    logic [31:0]       rkey;
+    logic [31:0]       since;  // clock of its entry
+  } wait_t;
+
+  // ---------------------------------------------------------------------------------------------
+  // Functions
+  // ---------------------------------------------------------------------------------------------
+  // Ones below bit n.
+  function automatic logic [MaxLogPage-1:0] low_mask(logic [5:0] n);
+    logic [MaxLogPage-1:0] m;
+    for (int unsigned b = 0; b < MaxLogPage; b++) m[b] = (6'(b) < n);
+    return m;
+  endfunction
+
+  // Verbs access word to the access bits of an entry: 0 to 5, 7, and relaxed ordering.
+  function automatic logic [AccessW-1:0] pack_access(logic [31:0] a);
+    logic [AccessW-1:0] p;
+    logic               unused_bits;
+    unused_bits                 = ^a;
+    p                           = '0;
+    p[AccZeroBased:AccLocalWrite] = a[5:0];
+    p[AccHugeTlb]               = a[7];
+    p[AccRelaxedOrdering]       = a[VerbsRelaxedOrdering];
+    return p;
+  endfunction
+
+  function automatic logic is_tree(logic [2:0] level);
+    return (level != LevelInline) && (level != LevelFlat);
+  endfunction
+
+  // CRC over 8 bytes, lowest byte first.
+  function automatic logic [15:0] crc16_word(logic [15:0] crc, logic [63:0] data);
+    logic [15:0] c;
+    c = crc;
+    for (int unsigned b = 0; b < 8; b++) c = crc16_step(c, data[8*b+:8]);
+    return c;
+  endfunction
+
+  // ---------------------------------------------------------------------------------------------
+  // State
+  // ---------------------------------------------------------------------------------------------
+  fsm_e              state_q, state_d;
+  init_e             init_q;
+  job_e              job_q, job_d;
+  logic              step_q, step_d;     // first write of a job, or the one after it
+  wr_e               wr_kind_q, wr_kind_d;
+  logic [1:0]        wr_state_q, wr_state_d;
+
+  cmd_t              cmd_q;
+  logic              cmd_full_q;
+  logic              turn_q;             // after a clearing step a command may go first
+  logic [15:0]       id_q;
+  logic [3:0]        op_q;
+  logic [31:0]       lkey_q, rkey_q;
+  logic [IndexW-1:0] index_q;
+  logic              role_q;
+  mpt_entry_t        cur_q;
+  logic [63:0]       addr_q;
+  logic [3:0]        cnt_q;              // rounds, words, frames
+  logic              werr_q;
+
+  logic [IndexW:0]   fresh_q;            // next fresh index; mpt_size_i: none left
+  logic              from_fresh_q;
+  logic [IndexW-1:0] fl_head_q, fl_tail_q;
+  logic [GenW-1:0]   fl_tail_gen_q;
+  logic [IndexW:0]   fl_cnt_q;
+  logic [IndexW:0]   clr_q;              // next entry to clear
+
+  // Strobes of the state machine.
+  logic    load_cmd, load_head, load_pend, load_clear, load_fresh, load_list, load_link;
+  logic    fin, fin_cmd, fin_keys, fin_query, push, pop, commit, append, append_first;
+  status_e fin_status;
+  logic    cnt_clr, cnt_inc;
+
+  logic active;
+  assign active = (init_q == InitReady) && enable_i;
+
+  logic is_reg, is_dereg, is_rereg, is_query;
+  assign is_reg   = (op_q == CmdRegMr);
+  assign is_dereg = (op_q == CmdDeregMr);
+  assign is_rereg = (op_q == CmdReregMr);
+  assign is_query = (op_q == CmdQuery);
+
+  // ---------------------------------------------------------------------------------------------
+  // Queue of commands that wait for a fence. The first `pend_q` of them have been answered PENDING.
+  // ---------------------------------------------------------------------------------------------
+  wait_t           que [FenceDepth];
+  logic [QueW-1:0] que_rd_q, que_wr_q, pend_rd_q;
+  logic [QueW:0]   que_cnt_q, pend_q;
+  wait_t           head, pend_head, que_in;
+  logic            que_full, que_any;
+  logic [7:0]      head_age;
+  logic            tail_go, time_go;
+  logic [31:0]     now_q, elapsed_q;
+  logic            timeout_q;
+  logic [1:0]      mute_q;              // timeout_q still speaks of another entry
+
+  assign que_full  = que_cnt_q[QueW];
+  assign que_any   = (que_cnt_q != '0);
+  assign head      = que[que_rd_q];
+  assign pend_head = que[pend_rd_q];
+  assign head_age  = fence_done_ticket_i - head.ticket;
+  assign tail_go   = que_any && !head_age[7];
+  assign time_go   = timeout_q && (mute_q == 2'b00);
+
+  assign que_in = '{
+    id:     id_q,
+    rereg:  is_rereg,
+    index:  index_q,
+    gen:    is_rereg ? gen_next : cur_q.gen,
+    ticket: fence_ticket_i,
+    lkey:   lkey_q,
+    rkey:   rkey_q,
+    since:  now_q
+  };
+  assign fence_req_o = push;
+
+  logic pend_step;
+  assign pend_step = load_pend || (pop && (pend_q == '0));
+
+  always_ff @(posedge clk_i) begin
+    if (push) que[que_wr_q] <= que_in;
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      que_rd_q  <= '0;
+      que_wr_q  <= '0;
+      pend_rd_q <= '0;
+      que_cnt_q <= '0;
+      pend_q    <= '0;
+      now_q     <= '0;
+      elapsed_q <= '0;
+      timeout_q <= 1'b0;
+      mute_q    <= 2'b00;
+    end else begin
+      if (push) que_wr_q <= que_wr_q + 1'b1;
+      if (pop) que_rd_q <= que_rd_q + 1'b1;
+      que_cnt_q <= que_cnt_q + (QueW + 1)'(push) - (QueW + 1)'(pop);
+      if (pend_step) pend_rd_q <= pend_rd_q + 1'b1;
+      pend_q    <= pend_q + (QueW + 1)'(load_pend) - (QueW + 1)'(pop && (pend_q != '0));
+      now_q     <= now_q + 32'd1;
+      elapsed_q <= now_q - pend_head.since;
+      timeout_q <= (que_cnt_q != pend_q) && (fence_time_i != 32'd0) &&
+                   (elapsed_q >= fence_time_i);
+      mute_q    <= {mute_q[0], pend_step || push};
+    end
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // The entry to be written
+  // ---------------------------------------------------------------------------------------------
+  logic [GenW-1:0]    gen_next;
+  logic [AccessW-1:0] acc_next;
+  logic               use_tr, use_pd, use_acc;   // the command replaces these fields
+  mpt_entry_t         ent;
+
+  assign gen_next = cur_q.gen + 8'd1;
+  assign use_tr   = is_reg || cmd_q.rereg[ReregTranslation];
+  assign use_pd   = is_reg || cmd_q.rereg[ReregPd];
+  assign use_acc  = is_reg || cmd_q.rereg[ReregAccess];
+  assign acc_next = use_acc ? pack_access(cmd_q.access) : cur_q.access;
+
+  always_comb begin
+    ent = cur_q;
+    if ((wr_kind_q == WrFree) || ((wr_kind_q == WrNew) && is_reg)) ent = '0;
+    unique case (wr_kind_q)
+      WrState: ent.state = wr_state_q;
+      WrNew: begin
+        ent.state    = wr_state_q;
+        ent.gen      = gen_next;
+        ent.lkey_tag = lkey_q[7:0];
+        ent.rkey_tag = rkey_q[7:0];
+        ent.access   = acc_next;
+        if (use_pd) ent.pd = is_reg ? cmd_q.pd : cmd_q.new_pd;
+        if (use_tr) begin
+          ent.start     = cmd_q.start;
+          ent.length    = cmd_q.length;
+          ent.encoding  = cmd_q.encoding;
+          ent.log_page  = cmd_q.log_page;
+          ent.level     = cmd_q.level;
+          ent.log_tpage = is_tree(cmd_q.level) ? 3'(cmd_q.log_tpage - 5'(MinLogTPage)) : 3'd0;
+          for (int unsigned f = 0; f < 4; f++) ent.frame[f] = cmd_q.frame[f][63:12];
+        end
+      end
+      WrFree: begin
+        // In a tail: the index itself with its generation; then the old tail of the list, which
+        // gets this index as its next one. While clearing: zero.
+        if (job_q == JobTail) begin
+          ent.gen   = step_q ? fl_tail_gen_q : head.gen;
+          ent.bound = step_q ? head.index : '0;
+        end
+      end
+      default: ;
+    endcase
+    ent.crc = 16'd0;
+  end
+
+  // CRC, 8 bytes per clock: word cnt_q is taken while word cnt_q - 1 is added.
+  logic [63:0] word_q;
+  logic [15:0] crc_q;
+  logic        crc_last;
+  assign crc_last = (cnt_q == 4'd8);
+
+  logic [511:0] ent_bits;
+  assign ent_bits = ent;
+  always_ff @(posedge clk_i) begin
+    word_q <= ent_bits[64*cnt_q[2:0]+:64];
+    if ((state_q == StRdCrc) || (state_q == StWrCrc)) begin
+      crc_q <= (cnt_q == 4'd0) ? 16'd0 : crc16_word(crc_q, word_q);
+    end
+    if (load_clear) crc_q <= 16'd0;
+  end
+
+  mpt_entry_t wr_entry;
+  always_comb begin
+    wr_entry     = ent;
+    wr_entry.crc = crc_q;
+  end
+  assign wr_data_o = wr_entry;
+
+  // ---------------------------------------------------------------------------------------------
+  // Checks of the entry read
+  // ---------------------------------------------------------------------------------------------
+  typedef struct packed {
+    logic crc;    // wrong CRC or state that does not exist
+    logic valid;  // state VALID
+    logic free;   // state FREE
+    logic inval;  // state INVALID
+    logic field;  // illegal field
+    logic tag;    // role or tag wrong
+    logic kind;
+    logic pd;
+    logic bound;
+    logic gen;    // not the generation of the waiting command
+    logic next;   // free list leads outside the table
+  } chk_t;
+  chk_t chk_q;
+
+  always_ff @(posedge clk_i) begin
+    chk_q.crc   <= (crc_q != cur_q.crc) || (cur_q.state == 2'd3);
+    chk_q.valid <= (cur_q.state == StValid);
+    chk_q.free  <= (cur_q.state == StFree);
+    chk_q.inval <= (cur_q.state == StInvalid);
+    chk_q.field <= (cur_q.kind > KindPhys) || (cur_q.log_page < 6'(MinLogPage)) ||
+                   (cur_q.log_page > 6'(MaxLogPage)) || (cur_q.level > LevelFlat) ||
+                   (cur_q.log_tpage > 3'(MaxLogTPage - MinLogTPage)) ||
+                   (cur_q.encoding > EncFlagged);
+    chk_q.tag   <= (role_q != RoleLocal) || (cur_q.lkey_tag != cmd_q.key[7:0]);
+    chk_q.kind  <= (cur_q.kind != KindMr);
+    chk_q.pd    <= (cur_q.pd != cmd_q.pd);
+    chk_q.bound <= (cur_q.bound != '0);
+    chk_q.gen   <= (cur_q.gen != head.gen);
+    chk_q.next  <= (fl_cnt_q != (IndexW + 1)'(1)) &&
+                   ((cur_q.bound == '0) || ({1'b0, cur_q.bound} >= mpt_size_i));
+  end
+
+  // The key rules of a command, first failure wins; StsOk if all hold.
+  function automatic status_e key_status(chk_t c, logic query);
+    logic unused_bits;
+    unused_bits = ^c;
+    if (c.crc) return StsMptBad;
+    if (!c.valid) return StsKeyState;
+    if (c.field) return StsMptBad;
+    if (c.tag) return StsKeyTag;
+    if (c.kind) return StsKeyKind;
+    if (c.pd) return StsKeyPd;
+    if (c.bound && !query) return StsBound;
+    return StsOk;
+  endfunction
+
+  // ---------------------------------------------------------------------------------------------
+  // Checks of the arguments
+  // ---------------------------------------------------------------------------------------------
+  typedef struct packed {
+    logic length;
+    logic wrap;
+    logic flags;
+    logic access;
+    logic page;
+    logic enc;
+    logic level;
+  } arg_t;
+  arg_t                  arg_q;
+  logic [64:0]           sum_q;        // start + length
+  logic [64:0]           page_q;       // position of the last byte; then shifted
+  logic [MaxLogPage-1:0] mask_q;
+  logic [5:0]            shift_q;      // bits still to shift
+  logic [5:0]            cap_q;        // log2 of the pages that the table holds
+  logic [1:0]            last_page_q;  // level 0: number of the last page
+  logic [5:0]            align_log;
+  logic [3:0]            tpage_bits;   // log2 of the entries of a table page
+  logic [5:0]            tree_bits;
+  logic [63:0]           frame_now;
+  logic                  frame_used, frame_bad;
+
+  assign tpage_bits = 4'(cmd_q.log_tpage - 5'd3);
+  always_comb begin
+    unique case (cmd_q.level)
+      3'd1:    tree_bits = {2'b00, tpage_bits};
+      3'd2:    tree_bits = {1'b0, tpage_bits, 1'b0};
+      3'd3:    tree_bits = {1'b0, tpage_bits, 1'b0} + {2'b00, tpage_bits};
+      default: tree_bits = {tpage_bits, 2'b00};
+    endcase
+  end
+
+  // Alignment of frame 0 (level 0: of all used frames).
+  assign align_log = (cmd_q.level == LevelInline) ? cmd_q.log_page :
+                     (cmd_q.level == LevelFlat)   ? 6'd3 : {1'b0, cmd_q.log_tpage};
+
+  assign frame_now  = cmd_q.frame[cnt_q[1:0]];
+  assign frame_used = (cmd_q.level == LevelInline) ? (cnt_q[1:0] <= last_page_q) :
+                                                     (cnt_q[1:0] == 2'd0);
+  assign frame_bad  = frame_used && ((frame_now[MaxLogPage-1:0] & mask_q) != '0);
+
+  always_ff @(posedge clk_i) begin
+    // Plain rules, all from the command.
+    arg_q.length <= (cmd_q.length == 64'd0);
+    arg_q.wrap   <= sum_q[64] && (sum_q[63:0] != 64'd0);
+    arg_q.flags  <= ((cmd_q.access & ~KnownAccess) != 32'd0);
+    arg_q.access <= (cmd_q.access[AccRemoteWrite] || cmd_q.access[AccRemoteAtomic]) &&
+                    !cmd_q.access[AccLocalWrite];
+    arg_q.page   <= (cmd_q.log_page < 6'(MinLogPage)) || (cmd_q.log_page > 6'(MaxLogPage));
+    arg_q.enc    <= (cmd_q.encoding > EncFlagged);
+    arg_q.level  <= ((cmd_q.level > 3'(MaxLevels)) && (cmd_q.level != LevelFlat)) ||
+                    (is_tree(cmd_q.level) && ((cmd_q.log_tpage < 5'(MinLogTPage)) ||
+                                              (cmd_q.log_tpage > 5'(MaxLogTPage))));
+    sum_q        <= {1'b0, cmd_q.start} + {1'b0, cmd_q.length};
+    mask_q       <= low_mask((state_q == StSmall) ? align_log : cmd_q.log_page);
+    cap_q        <= (cmd_q.level == LevelInline) ? 6'd2 :
+                    ((cmd_q.level == LevelFlat) || (tree_bits > 6'(PageIdxW))) ? 6'(PageIdxW)
+                                                                               : tree_bits;
+    unique case (state_q)
+      StArg1: page_q <= {22'd0, cmd_q.start[MaxLogPage-1:0] & mask_q} + {1'b0, cmd_q.length};
+      StArg2: begin
+        page_q  <= page_q - 65'd1;
+        shift_q <= cmd_q.log_page;
+      end
+      StPage, StCap: begin
+        if (shift_q >= 6'd4) begin
+          page_q  <= page_q >> 4;
+          shift_q <= shift_q - 6'd4;
+        end else if (shift_q != 6'd0) begin
+          page_q  <= page_q >> 1;
+          shift_q <= shift_q - 6'd1;
+        end else if (state_q == StPage) begin
+          last_page_q <= page_q[1:0];
+          shift_q     <= cap_q;
+        end
+      end
+      default: ;
+    endcase
+  end
+
+  // The plain rules that apply, first failure wins.
+  function automatic status_e arg_status(arg_t a, logic tr, logic acc);
+    if (tr && a.length) return StsBadLength;
+    if (tr && a.wrap) return StsBadWrap;
+    if (acc && a.flags) return StsBadFlags;
+    if (acc && a.access) return StsBadAccess;
+    if (tr && a.page) return StsBadPageSize;
+    if (tr && a.enc) return StsBadEncoding;
+    if (tr && a.level) return StsBadLevel;
+    return StsOk;
+  endfunction
+
+  // ---------------------------------------------------------------------------------------------
+  // Keys
+  // ---------------------------------------------------------------------------------------------
+  // Index field of a key back to {role, index}: one round per clock, last round first.
+  logic [23:0] field_q;
+  logic [11:0] round_key;
+  always_comb begin
+    round_key = 12'd0;
+    for (int unsigned r = 0; r < PermRounds; r++) begin
+      if (cnt_q == 4'(PermRounds - 1 - r)) round_key |= perm_secret_i[12*r+:12];
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (load_cmd) field_q <= cmd_q.key[31:8];
+    else if (state_q == StKeyDec) field_q <= perm_unround(field_q, round_key, plain_i);
+  end
+
+  logic        gen_start, gen_busy, gen_done;
+  logic [31:0] gen_lkey, gen_rkey;
+  logic [7:0]  gen_ltag, gen_rtag;
+  assign gen_start = (state_q == StKeyStart);
+
+  tpt_key_gen u_key_gen (
+    .clk_i,
+    .rst_ni,
+    .start_i      (gen_start),
+    .index_i      (index_q),
+    .gen_i        (gen_next),
+    .has_remote_i (acc_next[AccRemoteWrite] || acc_next[AccRemoteRead] ||
+                   acc_next[AccRemoteAtomic]),
+    .plain_i,
+    .perm_secret_i,
+    .tag_secret_i,
+    .busy_o       (gen_busy),
+    .done_o       (gen_done),
+    .lkey_o       (gen_lkey),
+    .rkey_o       (gen_rkey),
+    .ltag_o       (gen_ltag),
+    .rtag_o       (gen_rtag)
+  );
+
+  // ---------------------------------------------------------------------------------------------
+  // State machine
+  // ---------------------------------------------------------------------------------------------
+  status_e key_sts, arg_sts;
+  assign key_sts = key_status(chk_q, is_query);
+  assign arg_sts = arg_status(arg_q, use_tr, use_acc);
+
+  logic undo;       // write cur_q again
+  logic write;      // begin a write of wr_kind_d
+  logic clear_more;
+  assign clear_more = (init_q == InitClear) && enable_i && (clr_q != mpt_size_i);
+
+  always_comb begin
+    state_d      = state_q;
+    job_d        = job_q;
+    step_d       = step_q;
+    wr_kind_d    = wr_kind_q;
+    wr_state_d   = wr_state_q;
+    load_cmd     = 1'b0;
+    load_head    = 1'b0;
+    load_pend    = 1'b0;
+    load_clear   = 1'b0;
+    load_fresh   = 1'b0;
+    load_list    = 1'b0;
+    load_link    = 1'b0;
+    fin          = 1'b0;
+    fin_status   = StsOk;
+    fin_keys     = 1'b0;
+    fin_query    = 1'b0;
+    push         = 1'b0;
+    pop          = 1'b0;
+    commit       = 1'b0;
+    append       = 1'b0;
+    append_first = 1'b0;
+    undo         = 1'b0;
+    write        = 1'b0;
+    cnt_clr      = 1'b0;
+    cnt_inc      = 1'b0;
+
+    unique case (state_q)
+      StIdle: begin
+        cnt_clr = 1'b1;
+        step_d  = 1'b0;
+        if (tail_go) begin
+          load_head = 1'b1;
+          job_d     = JobTail;
+          state_d   = StTail;
+        end else if (time_go) begin
+          load_pend = 1'b1;
+          job_d     = JobCmd;
+          state_d   = StPend;
+        end else if (clear_more && !(turn_q && cmd_full_q)) begin
+          load_clear = 1'b1;
+          job_d      = JobClear;
+          wr_kind_d  = WrFree;
+          state_d    = StClear;
+        end else if (cmd_full_q) begin
+          load_cmd = 1'b1;
+          job_d    = JobCmd;
+          state_d  = StDispatch;
+        end
+      end
+
+      StClear: state_d = StWrReq;
+
+      StPend: begin
+        fin        = 1'b1;
+        fin_status = StsPending;
+      end
+
+      StTail: begin
+        if (is_rereg) begin
+          state_d = StRdReq;
+        end else begin
+          write     = 1'b1;
+          wr_kind_d = WrFree;
+        end
+      end
+
+      // A command that will need the queue waits here for room, unless only a consumer that has
+      // run out of time can make it.
+      StDispatch: begin
+        fin = 1'b1;
+        if (!active) fin_status = StsDisabled;
+        else if (is_rereg && (cmd_q.rereg == 3'd0)) fin_status = StsBadRereg;
+        else if (!(is_reg || is_dereg || is_rereg || is_query)) fin_status = StsBadOp;
+        else begin
+          fin = 1'b0;
+          if ((is_dereg || is_rereg) && que_full && (pend_q == '0)) state_d = StIdle;
+          else if (is_reg) state_d = StArg0;
+          else state_d = StKeyDec;
+        end
+      end
+
+      StKeyDec: begin
+        cnt_inc = 1'b1;
+        if (cnt_q == 4'(PermRounds - 1)) state_d = StKeyIdx;
+      end
+
+      StKeyIdx: begin
+        if ({1'b0, field_q[IndexW-1:0]} >= mpt_size_i) begin
+          fin        = 1'b1;
+          fin_status = StsKeyIndex;
+        end else begin
+          state_d = StRdReq;
+        end
+      end
+
+      // addr_q follows index_q by one clock.
+      StRdReq: begin
+        if (rd_valid_o && rd_ready_i) state_d = StRdWait;
+      end
+
+      StRdWait: begin
+        cnt_clr   = 1'b1;
+        wr_kind_d = WrKeep;
+        if (rd_rsp_valid_i) begin
+          state_d = StRdCrc;
+          if (rd_rsp_err_i) begin
+            fin        = 1'b1;
+            fin_status = StsBus;
+          end
+        end
+      end
+
+      StRdCrc: begin
+        cnt_inc = 1'b1;
+        if (crc_last) state_d = StCheck;
+      end
+
+      StCheck: state_d = StResult;
+
+      StResult: begin
+        cnt_clr = 1'b1;
+        if (job_q == JobTail) begin
+          if (chk_q.crc || !chk_q.inval || chk_q.gen) begin
+            fin        = 1'b1;
+            fin_status = StsMptBad;
+          end else if (cur_q.gen == '0) begin
+            state_d = StSweep;
+          end else begin
+            write      = 1'b1;
+            wr_kind_d  = WrState;
+            wr_state_d = StValid;
+          end
+        end else if (is_reg) begin
+          if (chk_q.crc || !chk_q.free || chk_q.next) begin
+            fin        = 1'b1;
+            fin_status = StsMptBad;
+          end else begin
+            state_d = StKeyStart;
+          end
+        end else if (key_sts != StsOk) begin
+          fin        = 1'b1;
+          fin_status = key_sts;
+        end else if (is_query) begin
+          fin       = 1'b1;
+          fin_query = 1'b1;
+        end else if (is_rereg) begin
+          state_d = StArg0;
+        end else if (que_full) begin
+          fin        = 1'b1;
+          fin_status = StsBusy;
+        end else begin
+          write      = 1'b1;
+          wr_kind_d  = WrState;
+          wr_state_d = StInvalid;
+        end
+      end
+
+      StArg0: state_d = StArg1;
+      StArg1: state_d = StArg2;
+      StArg2: begin
+        if (arg_sts != StsOk) begin
+          fin        = 1'b1;
+          fin_status = arg_sts;
+        end else begin
+          state_d = use_tr ? StPage : StAlloc;
+        end
+      end
+      StPage: if (shift_q == 6'd0) state_d = StCap;
+      StCap:  if (shift_q == 6'd0) state_d = StSmall;
+      StSmall: begin
+        cnt_clr = 1'b1;
+        if (page_q != 65'd0) begin
+          fin        = 1'b1;
+          fin_status = StsTableSmall;
+        end else begin
+          state_d = StAlign;
+        end
+      end
+      StAlign: begin
+        cnt_inc = 1'b1;
+        if (frame_bad) begin
+          fin        = 1'b1;
+          fin_status = StsTableAlign;
+        end else if (cnt_q[1:0] == 2'd3) begin
+          state_d = StAlloc;
+        end
+      end
+
+      StAlloc: begin
+        if (is_rereg) begin
+          state_d = StKeyStart;
+          if (que_full) begin
+            fin        = 1'b1;
+            fin_status = StsBusy;
+          end
+        end else if (fresh_q != mpt_size_i) begin
+          load_fresh = 1'b1;
+          state_d    = StKeyStart;
+        end else if (fl_cnt_q != '0) begin
+          load_list = 1'b1;
+          state_d   = StRdReq;
+        end else begin
+          fin        = 1'b1;
+          fin_status = StsNoIndex;
+        end
+      end
+
+      StKeyStart: state_d = StKeyWait;
+      StKeyWait: begin
+        if (gen_done) begin
+          wr_kind_d  = WrNew;
+          wr_state_d = is_reg ? StValid : StInvalid;
+          if (is_reg && (gen_next == '0)) state_d = StSweep;
+          else write = 1'b1;
+        end
+      end
+
+      StSweep: begin
+        if (sweep_done_i) begin
+          write = 1'b1;
+          if (job_q == JobTail) begin
+            wr_kind_d  = WrState;
+            wr_state_d = StValid;
+          end
+        end
+      end
+
+      StWrCrc: begin
+        cnt_inc = 1'b1;
+        if (crc_last) state_d = StWrReq;
+      end
+      StWrReq: begin
+        if (wr_ready_i) state_d = StWrWait;
+        if (wr_done_i) state_d = (job_q == JobClear) ? StIdle : StInv;
+      end
+      StWrWait: begin
+        if (wr_done_i) state_d = (job_q == JobClear) ? StIdle : StInv;
+      end
+      StInv: if (inv_done_i) state_d = StWrDone;
+
+      StWrDone: begin
+        if (job_q == JobTail) begin
+          fin        = 1'b1;
+          fin_status = werr_q ? StsBus : StsOk;
+          if (is_rereg) begin
+            fin_keys = !werr_q && !step_q;
+            if (werr_q && !step_q) undo = 1'b1;
+            if (step_q) fin_status = StsBus;
+          end else if (!werr_q) begin
+            if (step_q) begin
+              append = 1'b1;
+            end else if (fl_cnt_q == '0) begin
+              append       = 1'b1;
+              append_first = 1'b1;
+            end else begin
+              load_link = 1'b1;
+              fin       = 1'b0;
+              write     = 1'b1;
+            end
+          end
+        end else if (step_q) begin
+          // The undo of a failed write. A new index that cannot be written is retired.
+          fin        = 1'b1;
+          fin_status = StsBus;
+          commit     = is_reg && werr_q;
+        end else if (werr_q) begin
+          undo = 1'b1;
+        end else if (is_reg) begin
+          fin      = 1'b1;
+          fin_keys = 1'b1;
+          commit   = 1'b1;
+        end else begin
+          push    = 1'b1;
+          state_d = StIdle;
+        end
+        if (undo) begin
+          fin       = 1'b0;
+          write     = 1'b1;
+          wr_kind_d = WrKeep;
+        end
+        if (write) step_d = 1'b1;
+      end
+
+      StCpl: if (cpl_ready_i) state_d = StIdle;
+
+      default: state_d = StIdle;
+    endcase
+
+    if (write) begin
+      state_d = StWrCrc;
+      cnt_clr = 1'b1;
+    end
+    if (fin) begin
+      state_d = StCpl;
+      pop     = (job_q == JobTail);
+    end
+  end
+
+  // The command leaves with its completion or with its entry into the queue.
+  assign fin_cmd = (fin && (job_q == JobCmd) && (state_q != StPend)) || push;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q    <= StIdle;
+      job_q      <= JobCmd;
+      step_q     <= 1'b0;
+      wr_kind_q  <= WrKeep;
+      wr_state_q <= StFree;
+      turn_q     <= 1'b0;
+      cnt_q      <= '0;
+    end else begin
+      state_q    <= state_d;
+      job_q      <= job_d;
+      step_q     <= step_d;
+      wr_kind_q  <= wr_kind_d;
+      wr_state_q <= wr_state_d;
+      if (load_clear) turn_q <= 1'b1;
+      else if (load_cmd) turn_q <= 1'b0;
+      if (cnt_clr) cnt_q <= '0;
+      else if (cnt_inc) cnt_q <= cnt_q + 4'd1;
+    end
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Command buffer, entry, index, address
+  // ---------------------------------------------------------------------------------------------
+  assign cmd_ready_o = !cmd_full_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      cmd_full_q <= 1'b0;
+    end else begin
+      if (cmd_valid_i && cmd_ready_o) cmd_full_q <= 1'b1;
+      else if (fin_cmd) cmd_full_q <= 1'b0;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (cmd_valid_i && cmd_ready_o) begin
+      cmd_q <= cmd_i;
+    end else if ((state_q == StAlign) && (cnt_q[1:0] != 2'd0) && !frame_used) begin
+      // Frames as they are stored: unused ones are 0, a flat root keeps its low bits in frame 1.
+      for (int unsigned f = 1; f < 4; f++) begin
+        if (cnt_q[1:0] == 2'(f)) cmd_q.frame[f] <= 64'd0;
+      end
+      if ((cmd_q.level == LevelFlat) && (cnt_q[1:0] == 2'd1)) begin
+        cmd_q.frame[1][20:12] <= cmd_q.frame[0][11:3];
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (load_cmd) begin
+      id_q   <= cmd_q.id;
+      op_q   <= cmd_q.op;
+      lkey_q <= 32'd0;
+      rkey_q <= 32'd0;
+    end
+    if (load_head || load_pend) begin
+      id_q   <= load_head ? head.id : pend_head.id;
+      op_q   <= (load_head ? head.rereg : pend_head.rereg) ? CmdReregMr : CmdDeregMr;
+      lkey_q <= head.lkey;
+      rkey_q <= head.rkey;
+    end
+    if (gen_done) begin
+      lkey_q <= gen_lkey;
+      rkey_q <= gen_rkey;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (rd_rsp_valid_i) cur_q <= rd_rsp_data_i;
+    if (load_fresh) cur_q <= '0;
+    if (state_q == StKeyIdx) role_q <= field_q[IndexW];
+    if (wr_done_i) werr_q <= wr_err_i;
+    if (load_fresh) from_fresh_q <= 1'b1;
+    if (load_list) from_fresh_q <= 1'b0;
+  end
+
+  logic addr_ok_q;  // addr_q belongs to index_q
+  logic index_load;
+  assign index_load = load_head || load_clear || load_fresh || load_list || load_link ||
+                      (state_q == StKeyIdx);
+  always_ff @(posedge clk_i) begin
+    if (load_head) index_q <= head.index;
+    if (load_clear) index_q <= clr_q[IndexW-1:0];
+    if (load_fresh) index_q <= fresh_q[IndexW-1:0];
+    if (load_list) index_q <= fl_head_q;
+    if (load_link) index_q <= fl_tail_q;
+    if (state_q == StKeyIdx) index_q <= field_q[IndexW-1:0];
+    addr_q    <= {mpt_base_i[63:12] + {35'd0, index_q[IndexW-1:6]}, index_q[5:0], 6'd0};
+    addr_ok_q <= !index_load;
+  end
+
+  assign rd_valid_o  = (state_q == StRdReq) && addr_ok_q;
+  assign rd_addr_o   = addr_q;
+  assign wr_valid_o  = (state_q == StWrReq);
+  assign wr_addr_o   = addr_q;
+  assign inv_valid_o = (state_q == StInv);
+  assign inv_index_o = index_q;
+  assign sweep_valid_o = (state_q == StSweep);
+  assign sweep_index_o = index_q;
+
+  // ---------------------------------------------------------------------------------------------
+  // Free indices
+  // ---------------------------------------------------------------------------------------------
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || (init_q == InitFlush)) begin
+      fresh_q       <= (IndexW + 1)'(1);
+      fl_head_q     <= '0;
+      fl_tail_q     <= '0;
+      fl_tail_gen_q <= '0;
+      fl_cnt_q      <= '0;
+    end else begin
+      if (commit && from_fresh_q) fresh_q <= fresh_q + 1'b1;
+      if (commit && !from_fresh_q) begin
+        fl_head_q <= cur_q.bound;
+        fl_cnt_q  <= fl_cnt_q - 1'b1;
+      end
+      if (append) begin
+        if (append_first) fl_head_q <= head.index;
+        fl_tail_q     <= head.index;
+        fl_tail_gen_q <= head.gen;
+        fl_cnt_q      <= fl_cnt_q + 1'b1;
+      end
+    end
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Enable
+  // ---------------------------------------------------------------------------------------------
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      init_q <= InitOff;
+      clr_q  <= '0;
+    end else begin
+      unique case (init_q)
+        InitOff: if (enable_i) init_q <= InitWait;
+        InitWait: begin
+          if (!enable_i) init_q <= InitOff;
+          else if (idle_i && !que_any && (state_q == StIdle)) init_q <= InitFlush;
+        end
+        InitFlush: begin
+          clr_q <= '0;
+          if (flush_done_i) init_q <= InitClear;
+        end
+        InitClear: begin
+          if (load_clear) clr_q <= clr_q + 1'b1;
+          if ((job_q == JobClear) && wr_done_i && wr_err_i) init_q <= InitError;
+          else if (state_q == StIdle) begin
+            if (!enable_i) init_q <= InitOff;
+            else if (clr_q == mpt_size_i) init_q <= InitReady;
+          end
+        end
+        default: if (!enable_i) init_q <= InitOff;  // ready, error
+      endcase
+    end
+  end
+
+  assign ready_o       = active;
+  assign clearing_o    = (init_q == InitWait) || (init_q == InitFlush) || (init_q == InitClear);
+  assign clear_error_o = (init_q == InitError);
+  assign flush_o       = (init_q == InitFlush);
+  assign fence_busy_o  = que_any || (state_q != StIdle) || (init_q == InitFlush) ||
+                         (active && cmd_full_q);
+
+  // ---------------------------------------------------------------------------------------------
+  // Completion
+  // ---------------------------------------------------------------------------------------------
+  logic [15:0] cpl_id_q;
+  logic [3:0]  cpl_op_q;
+  status_e     cpl_status_q;
+  logic [31:0] cpl_lkey_q, cpl_rkey_q;
+  logic        cpl_query_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      cpl_id_q     <= '0;
+      cpl_op_q     <= '0;
+      cpl_status_q <= StsOk;
+      cpl_lkey_q   <= '0;
+      cpl_rkey_q   <= '0;
+      cpl_query_q  <= 1'b0;
+    end else if (fin) begin
+      cpl_id_q     <= id_q;
+      cpl_op_q     <= op_q;
+      cpl_status_q <= fin_status;
+      cpl_lkey_q   <= fin_keys ? lkey_q : 32'd0;
+      cpl_rkey_q   <= fin_keys ? rkey_q : 32'd0;
+      cpl_query_q  <= fin_query;
+    end
+  end
+
+  // cur_q rests while a completion waits.
+  assign cpl_valid_o = (state_q == StCpl);
+  always_comb begin
+    cpl_o.id     = cpl_id_q;
+    cpl_o.op     = cpl_op_q;
+    cpl_o.status = cpl_status_q;
+    cpl_o.lkey   = cpl_lkey_q;
+    cpl_o.rkey   = cpl_rkey_q;
+    cpl_o.entry  = cpl_query_q ? cur_q : '0;
+  end
+
+  assign err_bus_o        = (rd_rsp_valid_i && rd_rsp_err_i) || (wr_done_i && wr_err_i);
+  assign err_mpt_bad_o    = fin && (fin_status == StsMptBad);
+  assign err_fence_time_o = (state_q == StPend);
+
+  logic unused_ok;
+  assign unused_ok = ^{mpt_base_i[11:0], gen_busy, gen_ltag, gen_rtag, head.since, pend_head,
+                       perm_secret_i[127:12*PermRounds], head_age[6:0],
+                       frame_now[63:MaxLogPage]};
+
+  // ---------------------------------------------------------------------------------------------
+  // Assertions
+  // ---------------------------------------------------------------------------------------------
+  `TPT_ASSUME(BaseAligned_A, !enable_i || (mpt_base_i[11:0] == '0))
+  `TPT_ASSUME(SizeLegal_A, !enable_i || ((mpt_size_i != '0) &&
+                                         (mpt_size_i <= (IndexW + 1)'(MaxMptSize))))
+  `TPT_ASSUME(ReadAnswerExpected_A, !rd_rsp_valid_i || (state_q == StRdWait))
+  `TPT_ASSUME(WriteAnswerExpected_A, !wr_done_i || (state_q == StWrWait) ||
+              ((state_q == StWrReq) && wr_ready_i))
+  `TPT_ASSERT(QueueRoom_A, !push || !que_full)
+  `TPT_ASSERT(QueueNotEmpty_A, !pop || que_any)
+  `TPT_ASSERT(QueueBounds_A, (que_cnt_q <= (QueW + 1)'(FenceDepth)) && (pend_q <= que_cnt_q))
+  `TPT_ASSERT(PendPointer_A, pend_rd_q == (que_rd_q + pend_q[QueW-1:0]))
+  `TPT_ASSERT(PendOnlyWaiting_A, !load_pend || (pend_q != que_cnt_q))
+  `TPT_ASSERT(OneMemoryAccess_A, !(rd_valid_o && wr_valid_o))
+  `TPT_ASSERT(AddressSettled_A, !wr_valid_o || addr_ok_q)
+  // An index is handed out only from inside the table, never 0, never while it waits for a fence.
+  `TPT_ASSERT(CommitInTable_A, !commit || ((index_q != '0) && ({1'b0, index_q} < mpt_size_i)))
+  `TPT_ASSERT(CommitNotWaiting_A, !(commit && que_any) || (index_q != head.index))
+  `TPT_ASSERT(ListBounds_A, (fl_cnt_q < fresh_q) && (!(commit && !from_fresh_q) ||
+                                                     (fl_cnt_q != '0)))
+  `TPT_ASSERT(WriteOnlyInWork_A, !wr_valid_o || (job_q == JobTail) || (job_q == JobClear) ||
+              cmd_full_q)
+  `TPT_ASSERT(ClearOnlyClearing_A, !(wr_valid_o && (job_q == JobClear)) || (init_q == InitClear))
+  `TPT_ASSERT(KeysOnlyOk_A, !cpl_valid_o || (cpl_status_q == StsOk) ||
+              ((cpl_lkey_q == '0) && (cpl_rkey_q == '0)))
+`ifndef SYNTHESIS
+  logic prev_stall_q;
+  cpl_t prev_cpl_q;
+  always_ff @(posedge clk_i) begin
+    prev_stall_q <= rst_ni && cpl_valid_o && !cpl_ready_i;
+    prev_cpl_q   <= cpl_o;
+  end
+  `TPT_ASSERT(CompletionStable_A, !prev_stall_q || (cpl_valid_o && (cpl_o == prev_cpl_q)))
+
+  // No index is given twice: the first indices are followed from their REG to their DEREG.
+  localparam int unsigned Followed = 256;
+  logic [Followed-1:0] given_q;
+  logic                follow_reg, follow_free;
+  assign follow_reg  = commit && (index_q < IndexW'(Followed));
+  assign follow_free = append && (head.index < IndexW'(Followed));
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || (init_q == InitFlush)) begin
+      given_q <= '0;
+    end else begin
+      if (follow_reg) given_q[index_q[$clog2(Followed)-1:0]] <= 1'b1;
+      if (follow_free) given_q[head.index[$clog2(Followed)-1:0]] <= 1'b0;
+    end
+  end
+  `TPT_ASSERT(GivenOnce_A, !follow_reg || !given_q[index_q[$clog2(Followed)-1:0]])
+  `TPT_ASSERT(FreedOnce_A, !follow_free || given_q[head.index[$clog2(Followed)-1:0]])
+`endif
+
+endmodule
