@@ -106,6 +106,18 @@ module tpt_client
     $fatal(1, "tpt_client: NumStreams must be a power of two, 2 to 64");
   end
 
+  // State of the sequencer (S0)
+  localparam int unsigned QueueDepth = 16;
+  localparam int unsigned BurstMax   = 15;
+
+  logic             act_q;
+  logic [CtxW-1:0]  cur_q;      // context that hands out beats
+  logic [StrW-1:0]  cs_q;       // its stream
+  logic [LineLog:0] beat_q;
+  logic [3:0]       burst_q;    // requests of this stream in a row
+  logic [4:0]       credit_q;   // free places in the response queue
+  logic             rsp_pop;
+
   // ---------------------------------------------------------------------------------------------
   // Run, drain, clear
   // ---------------------------------------------------------------------------------------------
@@ -246,17 +258,6 @@ module tpt_client
   // ---------------------------------------------------------------------------------------------
   // S0: sequencer
   // ---------------------------------------------------------------------------------------------
-  localparam int unsigned QueueDepth = 16;
-  localparam int unsigned BurstMax   = 15;
-
-  logic             act_q;
-  logic [CtxW-1:0]  cur_q;      // context that hands out beats
-  logic [StrW-1:0]  cs_q;       // its stream
-  logic [LineLog:0] beat_q;
-  logic [3:0]       burst_q;    // requests of this stream in a row
-  logic [4:0]       credit_q;   // free places in the response queue
-  logic             rsp_pop;
-
   logic [LineLog:0] cur_nb;
   logic             cur_fin, issue, end_chunk;
   assign cur_nb    = direct_q[cur_q] ? '0 : nb_mem[cur_q];

@@ -240,7 +240,7 @@ module tpt_mtt_walker
   logic                rd_valid;
   logic [CtxW-1:0]     rd_ctx;
   pay_t                rd_pay;
-  logic                kill_valid_q;
+  logic                kill_valid_q, unused_inv_done;
   logic [CtxW-1:0]     kill_ctx_q;
 
   logic                f_valid_q, f_err_q, d_valid_q, d_err_q;
@@ -305,7 +305,6 @@ module tpt_mtt_walker
     .sweep_valid_i, .sweep_all_i, .sweep_index_i, .sweep_done_o,
     .ev_hit_o, .ev_miss_o, .ev_evict_o
   );
-  logic unused_inv_done;
 
   // ---------------------------------------------------------------------------------------------
   // Reads: table page + entry number * 8, aligned to the line

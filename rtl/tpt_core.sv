@@ -1,0 +1,701 @@
+// Copyright OpenTPT contributors.
+// Licensed under the Apache License, Version 2.0, with the Solderpad Hardware License v2.1.
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
+
+`include "tpt_assert.svh"
+
+/// Translation and protection unit with struct ports.
+///
+///     clients ──► key decode ──► MPT look-up ──► check ──► MTT walker ──► clients
+///       │ contexts, order, tags     │ cache        │ refusals    │ cache       │ beats
+///       │                           └──── AXI read manager ──────┘             │
+///       └──────────────── epochs ◄── fence ◄── registration engine ──► AXI write manager
+///
+/// One request per clock enters from one of the clients; nothing in the pipeline stalls. See
+/// docs/theory-of-operation.md.
+module tpt_core
+  import tpt_pkg::*;
+#(
+  /// Clients, 1 to 4.
+  parameter int unsigned NumClients  = 2,
+  /// Streams per client, a power of two, 2 to 64.
+  parameter int unsigned NumStreams  = 16,
+  /// Contexts of all clients together, a power of two, at least 2 per client.
+  parameter int unsigned NumContexts = 16,
+  /// MPT cache: sets (power of two) and ways.
+  parameter int unsigned MptSets     = 32,
+  parameter int unsigned MptWays     = 2,
+  /// MTT cache: sets (power of two, at least 8) and ways.
+  parameter int unsigned MttSets     = 32,
+  parameter int unsigned MttWays     = 4,
+  /// Width of the memory port: 128, 256 or 512.
+  parameter int unsigned AxiDataW    = 128,
+  /// Deepest tree of table pages: 3 or 4.
+  parameter int unsigned MaxLevels   = 3,
+  localparam int unsigned CtxW   = $clog2(NumContexts),
+  localparam int unsigned AxiIdW = CtxW + 4
+) (
+  input  logic                    clk_i,
+  input  logic                    rst_ni,
+
+  // Request, response, done: one of each per client
+  input  logic  [NumClients-1:0]  req_valid_i,
+  output logic  [NumClients-1:0]  req_ready_o,
+  input  req_t  [NumClients-1:0]  req_i,
+  output logic  [NumClients-1:0]  rsp_valid_o,
+  input  logic  [NumClients-1:0]  rsp_ready_i,
+  output rsp_t  [NumClients-1:0]  rsp_o,
+  input  logic  [NumClients-1:0]  done_valid_i,
+  output logic  [NumClients-1:0]  done_ready_o,
+  input  done_t [NumClients-1:0]  done_i,
+
+  // Command, completion
+  input  logic                    cmd_valid_i,
+  output logic                    cmd_ready_o,
+  input  cmd_t                    cmd_i,
+  output logic                    cpl_valid_o,
+  input  logic                    cpl_ready_i,
+  output cpl_t                    cpl_o,
+
+  // Registers: AXI4-Lite subordinate
+  input  logic [CsrAddrW-1:0]     s_axil_awaddr_i,
+  input  logic                    s_axil_awvalid_i,
+  output logic                    s_axil_awready_o,
+  input  logic [31:0]             s_axil_wdata_i,
+  input  logic [3:0]              s_axil_wstrb_i,
+  input  logic                    s_axil_wvalid_i,
+  output logic                    s_axil_wready_o,
+  output logic [1:0]              s_axil_bresp_o,
+  output logic                    s_axil_bvalid_o,
+  input  logic                    s_axil_bready_i,
+  input  logic [CsrAddrW-1:0]     s_axil_araddr_i,
+  input  logic                    s_axil_arvalid_i,
+  output logic                    s_axil_arready_o,
+  output logic [31:0]             s_axil_rdata_o,
+  output logic [1:0]              s_axil_rresp_o,
+  output logic                    s_axil_rvalid_o,
+  input  logic                    s_axil_rready_i,
+
+  // Memory: AXI4 manager
+  output logic [AxiIdW-1:0]       m_axi_awid_o,
+  output logic [63:0]             m_axi_awaddr_o,
+  output logic [7:0]              m_axi_awlen_o,
+  output logic [2:0]              m_axi_awsize_o,
+  output logic [1:0]              m_axi_awburst_o,
+  output logic                    m_axi_awvalid_o,
+  input  logic                    m_axi_awready_i,
+  output logic [AxiDataW-1:0]     m_axi_wdata_o,
+  output logic [AxiDataW/8-1:0]   m_axi_wstrb_o,
+  output logic                    m_axi_wlast_o,
+  output logic                    m_axi_wvalid_o,
+  input  logic                    m_axi_wready_i,
+  input  logic [AxiIdW-1:0]       m_axi_bid_i,
+  input  logic [1:0]              m_axi_bresp_i,
+  input  logic                    m_axi_bvalid_i,
+  output logic                    m_axi_bready_o,
+  output logic [AxiIdW-1:0]       m_axi_arid_o,
+  output logic [63:0]             m_axi_araddr_o,
+  output logic [7:0]              m_axi_arlen_o,
+  output logic [2:0]              m_axi_arsize_o,
+  output logic [1:0]              m_axi_arburst_o,
+  output logic                    m_axi_arvalid_o,
+  input  logic                    m_axi_arready_i,
+  input  logic [AxiIdW-1:0]       m_axi_rid_i,
+  input  logic [AxiDataW-1:0]     m_axi_rdata_i,
+  input  logic [1:0]              m_axi_rresp_i,
+  input  logic                    m_axi_rlast_i,
+  input  logic                    m_axi_rvalid_i,
+  output logic                    m_axi_rready_o
+);
+
+  // A context number is {client, context of the client}.
+  localparam int unsigned ClientW     = (NumClients > 1) ? $clog2(NumClients) : 1;
+  localparam int unsigned ClientSlots = (NumClients > 1) ? (1 << ClientW) : 1;
+  localparam int unsigned LCtx        = NumContexts / ClientSlots;
+  localparam int unsigned LCtxW       = $clog2(LCtx);
+  localparam int unsigned LineEnt     = AxiDataW / 64;
+  localparam int unsigned LineLog     = $clog2(LineEnt);
+
+  if (NumClients < 1 || NumClients > 4) begin : g_bad_clients
+    $fatal(1, "tpt_core: NumClients must be 1 to 4");
+  end
+  if ((NumContexts & (NumContexts - 1)) != 0 || NumContexts / ClientSlots < 2) begin : g_bad_ctx
+    $fatal(1, "tpt_core: NumContexts must be a power of two, at least 2 per client");
+  end
+  if (MaxLevels < 3 || MaxLevels > 4) begin : g_bad_levels
+    $fatal(1, "tpt_core: MaxLevels must be 3 or 4");
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Reset generation: not reset itself, its start value does not matter
+  // ---------------------------------------------------------------------------------------------
+  logic       rst_q;
+  logic [1:0] gen_q;
+  always_ff @(posedge clk_i) begin
+    rst_q <= rst_ni;
+    if (rst_q && !rst_ni) gen_q <= gen_q + 2'd1;
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Registers, fence, registration engine
+  // ---------------------------------------------------------------------------------------------
+  logic                          csr_enable, csr_plain;
+  logic [63:0]                   csr_mpt_base;
+  logic [IndexW:0]               csr_mpt_size;
+  logic [127:0]                  csr_perm_secret, csr_tag_secret;
+  logic [31:0]                   csr_fence_time;
+  logic [NumClients-1:0]         client_reset, client_reset_done;
+  logic                          eng_ready, eng_clearing, eng_clear_error, eng_fence_busy;
+  logic                          all_idle;
+  logic [NumCounters-1:0][3:0]   cnt_inc;
+  logic [NumErrors-1:0]          err_set;
+
+  tpt_csr #(
+    .NumClients(NumClients), .NumContexts(NumContexts), .NumStreams(NumStreams),
+    .MptSets(MptSets), .MptWays(MptWays), .MttSets(MttSets), .MttWays(MttWays),
+    .AxiDataW(AxiDataW), .MaxLevels(MaxLevels)
+  ) u_csr (
+    .clk_i, .rst_ni,
+    .s_axil_awaddr_i, .s_axil_awvalid_i, .s_axil_awready_o,
+    .s_axil_wdata_i, .s_axil_wstrb_i, .s_axil_wvalid_i, .s_axil_wready_o,
+    .s_axil_bresp_o, .s_axil_bvalid_o, .s_axil_bready_i,
+    .s_axil_araddr_i, .s_axil_arvalid_i, .s_axil_arready_o,
+    .s_axil_rdata_o, .s_axil_rresp_o, .s_axil_rvalid_o, .s_axil_rready_i,
+    .enable_o           (csr_enable),
+    .plain_o            (csr_plain),
+    .mpt_base_o         (csr_mpt_base),
+    .mpt_size_o         (csr_mpt_size),
+    .perm_secret_o      (csr_perm_secret),
+    .tag_secret_o       (csr_tag_secret),
+    .fence_time_o       (csr_fence_time),
+    .client_reset_o     (client_reset),
+    .client_reset_done_i(client_reset_done),
+    .ready_i            (eng_ready),
+    .clearing_i         (eng_clearing),
+    .clear_error_i      (eng_clear_error),
+    .fence_busy_i       (eng_fence_busy),
+    .idle_i             (all_idle),
+    .cnt_inc_i          (cnt_inc),
+    .err_set_i          (err_set)
+  );
+
+  logic                  epoch, fence_req, fence_busy, fence_flip;
+  logic [7:0]            fence_ticket, fence_done_ticket;
+  logic [NumClients-1:0] old_empty;
+  tpt_fence #(.NumClients(NumClients)) u_fence (
+    .clk_i, .rst_ni,
+    .epoch_o      (epoch),
+    .old_empty_i  (old_empty),
+    .req_i        (fence_req),
+    .ticket_o     (fence_ticket),
+    .done_ticket_o(fence_done_ticket),
+    .busy_o       (fence_busy),
+    .flip_o       (fence_flip)
+  );
+
+  logic              eng_rd_valid, eng_rd_ready, eng_rsp_valid, eng_rsp_err;
+  logic [63:0]       eng_rd_addr;
+  logic [MptW-1:0]   eng_rsp_data;
+  logic              eng_wr_valid, eng_wr_ready, eng_wr_done, eng_wr_err;
+  logic [63:0]       eng_wr_addr;
+  logic [MptW-1:0]   eng_wr_data;
+  logic              inv_valid, inv_done, sweep_valid, sweep_done, flush_valid, flush_done;
+  logic [IndexW-1:0] inv_index, sweep_index;
+  logic              eng_ev_bus, eng_ev_bad, eng_ev_time;
+
+  tpt_reg_engine #(.MaxLevels(MaxLevels)) u_engine (
+    .clk_i, .rst_ni,
+    .cmd_valid_i, .cmd_ready_o, .cmd_i, .cpl_valid_o, .cpl_ready_i, .cpl_o,
+    .enable_i      (csr_enable),
+    .plain_i       (csr_plain),
+    .mpt_base_i    (csr_mpt_base),
+    .mpt_size_i    (csr_mpt_size),
+    .perm_secret_i (csr_perm_secret),
+    .tag_secret_i  (csr_tag_secret),
+    .fence_time_i  (csr_fence_time),
+    .rd_valid_o    (eng_rd_valid),
+    .rd_ready_i    (eng_rd_ready),
+    .rd_addr_o     (eng_rd_addr),
+    .rd_rsp_valid_i(eng_rsp_valid),
+    .rd_rsp_data_i (eng_rsp_data),
+    .rd_rsp_err_i  (eng_rsp_err),
+    .wr_valid_o    (eng_wr_valid),
+    .wr_ready_i    (eng_wr_ready),
+    .wr_addr_o     (eng_wr_addr),
+    .wr_data_o     (eng_wr_data),
+    .wr_done_i     (eng_wr_done),
+    .wr_err_i      (eng_wr_err),
+    .inv_valid_o   (inv_valid),
+    .inv_index_o   (inv_index),
+    .inv_done_i    (inv_done),
+    .sweep_valid_o (sweep_valid),
+    .sweep_index_o (sweep_index),
+    .sweep_done_i  (sweep_done),
+    .flush_o       (flush_valid),
+    .flush_done_i  (flush_done),
+    .idle_i        (all_idle),
+    .fence_req_o   (fence_req),
+    .fence_ticket_i(fence_ticket),
+    .fence_done_ticket_i(fence_done_ticket),
+    .ready_o       (eng_ready),
+    .clearing_o    (eng_clearing),
+    .clear_error_o (eng_clear_error),
+    .fence_busy_o  (eng_fence_busy),
+    .err_bus_o     (eng_ev_bus),
+    .err_mpt_bad_o (eng_ev_bad),
+    .err_fence_time_o(eng_ev_time)
+  );
+
+  tpt_axi_wr #(.AxiDataW(AxiDataW), .AxiIdW(AxiIdW)) u_axi_wr (
+    .clk_i, .rst_ni,
+    .gen_i      (gen_q),
+    .req_valid_i(eng_wr_valid),
+    .req_ready_o(eng_wr_ready),
+    .req_addr_i (eng_wr_addr),
+    .req_data_i (eng_wr_data),
+    .done_o     (eng_wr_done),
+    .err_o      (eng_wr_err),
+    .m_axi_awid_o, .m_axi_awaddr_o, .m_axi_awlen_o, .m_axi_awsize_o, .m_axi_awburst_o,
+    .m_axi_awvalid_o, .m_axi_awready_i,
+    .m_axi_wdata_o, .m_axi_wstrb_o, .m_axi_wlast_o, .m_axi_wvalid_o, .m_axi_wready_i,
+    .m_axi_bid_i, .m_axi_bresp_i, .m_axi_bvalid_i, .m_axi_bready_o
+  );
+
+  // ---------------------------------------------------------------------------------------------
+  // Caches are emptied once when the unit is enabled: no request enters until that has happened.
+  // ---------------------------------------------------------------------------------------------
+  logic mpt_ready, mtt_ready, flushed_q, hold;
+  logic mpt_flush_done, mtt_sweep_done, mpt_flushed_q, mtt_flushed_q;
+  assign hold       = eng_clearing && !flushed_q;
+  assign flush_done = mpt_flushed_q && mtt_flushed_q;
+  assign sweep_done = mtt_sweep_done && !flush_valid;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      flushed_q     <= 1'b0;
+      mpt_flushed_q <= 1'b0;
+      mtt_flushed_q <= 1'b0;
+    end else begin
+      flushed_q     <= eng_clearing && (flushed_q || flush_done);
+      mpt_flushed_q <= flush_valid && !flush_done && (mpt_flushed_q || mpt_flush_done);
+      mtt_flushed_q <= flush_valid && !flush_done && (mtt_flushed_q || mtt_sweep_done);
+    end
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Clients
+  // ---------------------------------------------------------------------------------------------
+  logic  [NumClients-1:0]            cl_ready, cl_idle, pop_valid, pop_grant, pop_busy;
+  req_t  [NumClients-1:0]            pop_req;
+  logic  [NumClients-1:0][LCtxW-1:0] pop_ctx;
+  logic  [NumClients-1:0]            adv_valid;
+  logic  [NumClients-1:0][LCtxW-1:0] adv_ctx;
+  logic  [NumClients-1:0]            ev_request, ev_segment, ev_refused, ev_bad_done, ev_tag_busy;
+
+  logic                              dir_valid;
+  logic [CtxW-1:0]                   dir_ctx;
+  logic [4:0]                        dir_syn;
+  logic                              chk_valid, chk_fault, chk_first, chk_final, com_valid;
+  logic [CtxW-1:0]                   chk_ctx, com_ctx;
+  logic [LineEnt-1:0][FrameW-1:0]    chk_frame;
+  logic [LineLog-1:0]                chk_sel;
+  logic [LineLog:0]                  chk_good;
+  logic [4:0]                        chk_syn;
+  logic [5:0]                        chk_log_page;
+  logic [MaxLogPage-1:0]             chk_off;
+  logic [31:0]                       chk_rem;
+
+  function automatic logic is_client(logic [CtxW-1:0] ctx, int unsigned c);
+    return (ClientSlots == 1) || (32'(ctx >> LCtxW) == c);
+  endfunction
+
+  for (genvar c = 0; c < NumClients; c++) begin : g_client
+    tpt_client #(.NumCtx(LCtx), .NumStreams(NumStreams), .LineEnt(LineEnt)) u_client (
+      .clk_i, .rst_ni,
+      .enable_i      (mpt_ready && mtt_ready && !hold),
+      .ready_o       (cl_ready[c]),
+      .idle_o        (cl_idle[c]),
+      .req_valid_i   (req_valid_i[c]),
+      .req_ready_o   (req_ready_o[c]),
+      .req_i         (req_i[c]),
+      .rsp_valid_o   (rsp_valid_o[c]),
+      .rsp_ready_i   (rsp_ready_i[c]),
+      .rsp_o         (rsp_o[c]),
+      .done_valid_i  (done_valid_i[c]),
+      .done_ready_o  (done_ready_o[c]),
+      .done_i        (done_i[c]),
+      .pop_valid_o   (pop_valid[c]),
+      .pop_grant_i   (pop_grant[c]),
+      .pop_req_o     (pop_req[c]),
+      .pop_ctx_o     (pop_ctx[c]),
+      .pop_busy_o    (pop_busy[c]),
+      .dir_valid_i   (dir_valid && is_client(dir_ctx, c)),
+      .dir_ctx_i     (dir_ctx[LCtxW-1:0]),
+      .dir_syndrome_i(dir_syn),
+      .chk_valid_i   (chk_valid && is_client(chk_ctx, c)),
+      .chk_ctx_i     (chk_ctx[LCtxW-1:0]),
+      .chk_frame_i   (chk_frame),
+      .chk_sel_i     (chk_sel),
+      .chk_good_i    (chk_good),
+      .chk_fault_i   (chk_fault),
+      .chk_syndrome_i(chk_syn),
+      .chk_first_i   (chk_first),
+      .chk_final_i   (chk_final),
+      .chk_log_page_i(chk_log_page),
+      .chk_off_i     (chk_off),
+      .chk_rem_i     (chk_rem),
+      .commit_valid_i(com_valid && is_client(com_ctx, c)),
+      .commit_ctx_i  (com_ctx[LCtxW-1:0]),
+      .adv_valid_o   (adv_valid[c]),
+      .adv_ctx_o     (adv_ctx[c]),
+      .epoch_i       (epoch),
+      .old_empty_o   (old_empty[c]),
+      .reset_i       (client_reset[c]),
+      .reset_done_o  (client_reset_done[c]),
+      .ev_request_o  (ev_request[c]),
+      .ev_segment_o  (ev_segment[c]),
+      .ev_refused_o  (ev_refused[c]),
+      .ev_bad_done_o (ev_bad_done[c]),
+      .ev_tag_busy_o (ev_tag_busy[c])
+    );
+  end
+  assign all_idle = (&cl_idle) && mpt_ready && mtt_ready;
+
+  // ---------------------------------------------------------------------------------------------
+  // One request per clock, round robin over the clients
+  // ---------------------------------------------------------------------------------------------
+  logic [ClientW-1:0] gnt_cl, last_cl_q;
+  logic               gnt_any;
+  always_comb begin
+    gnt_any   = 1'b0;
+    gnt_cl    = '0;
+    pop_grant = '0;
+    for (int unsigned k = NumClients; k >= 1; k--) begin
+      for (int unsigned c = 0; c < NumClients; c++) begin
+        if (c == (32'(last_cl_q) + k) % NumClients && pop_valid[c]) begin
+          gnt_any = 1'b1;
+          gnt_cl  = ClientW'(c);
+        end
+      end
+    end
+    for (int unsigned c = 0; c < NumClients; c++) begin
+      pop_grant[c] = gnt_any && gnt_cl == ClientW'(c);
+    end
+  end
+
+  typedef struct packed {
+    logic [CtxW-1:0] ctx;
+    logic            busy;
+    req_t            req;
+  } dec_pay_t;
+
+  logic               f1_valid_q;
+  logic [ClientW-1:0] f1_cl_q;
+  dec_pay_t           f1_pay_q, f1_pay;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      f1_valid_q <= 1'b0;
+      last_cl_q  <= '0;
+    end else begin
+      f1_valid_q <= gnt_any;
+      if (gnt_any) last_cl_q <= gnt_cl;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    f1_cl_q       <= gnt_cl;
+    f1_pay_q.ctx  <= (ClientSlots == 1) ? CtxW'(pop_ctx[0]) : CtxW'({gnt_cl, pop_ctx[gnt_cl]});
+    f1_pay_q.busy <= 1'b0;
+    f1_pay_q.req  <= pop_req[gnt_cl];
+  end
+  always_comb begin
+    f1_pay      = f1_pay_q;
+    f1_pay.busy = pop_busy[f1_cl_q];
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Key decode, MPT look-up, check
+  // ---------------------------------------------------------------------------------------------
+  logic              dec_valid, dec_role;
+  logic [IndexW-1:0] dec_index;
+  dec_pay_t          dec_pay;
+  tpt_key_dec #(.PayW($bits(dec_pay_t))) u_key_dec (
+    .clk_i, .rst_ni,
+    .valid_i      (f1_valid_q),
+    .field_i      (f1_pay_q.req.key[31:8]),
+    .pay_i        (f1_pay),
+    .plain_i      (csr_plain),
+    .perm_secret_i(csr_perm_secret),
+    .valid_o      (dec_valid),
+    .role_o       (dec_role),
+    .index_o      (dec_index),
+    .pay_o        (dec_pay)
+  );
+
+  typedef struct packed {
+    req_t req;
+    logic role;
+    logic index_ok;
+    logic disabled;
+    logic busy;
+  } mpt_pay_t;
+
+  logic              m_valid_q, m_lookup_q;
+  logic [CtxW-1:0]   m_ctx_q;
+  logic [IndexW-1:0] m_index_q;
+  mpt_pay_t          m_pay_q;
+  logic              dec_index_ok;
+  assign dec_index_ok = {1'b0, dec_index} < csr_mpt_size;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) m_valid_q <= 1'b0;
+    else m_valid_q <= dec_valid;
+  end
+  always_ff @(posedge clk_i) begin
+    m_ctx_q    <= dec_pay.ctx;
+    m_index_q  <= dec_index;
+    m_lookup_q <= eng_ready && !dec_pay.busy && dec_index_ok && req_needs_lookup(dec_pay.req);
+    m_pay_q    <= '{req: dec_pay.req, role: dec_role, index_ok: dec_index_ok,
+                    disabled: !eng_ready, busy: dec_pay.busy};
+  end
+
+  logic              l_valid, l_looked_up, l_bus, l_bad;
+  logic [CtxW-1:0]   l_ctx;
+  mpt_entry_t        l_entry;
+  logic [IndexW-1:0] l_index;
+  mpt_pay_t          l_pay;
+  logic              mpt_ar_valid, mpt_ar_ready, mpt_r_valid, mpt_r_last;
+  logic [CtxW-1:0]   mpt_ar_ctx, r_ctx;
+  logic [63:0]       mpt_ar_addr;
+  logic [AxiDataW-1:0] r_data;
+  logic              r_err;
+  logic              mpt_hit, mpt_miss, mpt_evict, mpt_bus, mpt_bad;
+
+  tpt_mpt_lookup #(
+    .NumCtx(NumContexts), .Sets(MptSets), .Ways(MptWays), .AxiDataW(AxiDataW),
+    .PayW($bits(mpt_pay_t))
+  ) u_mpt (
+    .clk_i, .rst_ni,
+    .ready_o        (mpt_ready),
+    .mpt_base_i     (csr_mpt_base),
+    .in_valid_i     (m_valid_q),
+    .in_ctx_i       (m_ctx_q),
+    .in_lookup_i    (m_lookup_q),
+    .in_index_i     (m_index_q),
+    .in_pay_i       (m_pay_q),
+    .out_valid_o    (l_valid),
+    .out_ctx_o      (l_ctx),
+    .out_looked_up_o(l_looked_up),
+    .out_bus_err_o  (l_bus),
+    .out_bad_o      (l_bad),
+    .out_entry_o    (l_entry),
+    .out_index_o    (l_index),
+    .out_pay_o      (l_pay),
+    .ar_valid_o     (mpt_ar_valid),
+    .ar_ready_i     (mpt_ar_ready),
+    .ar_ctx_o       (mpt_ar_ctx),
+    .ar_addr_o      (mpt_ar_addr),
+    .r_valid_i      (mpt_r_valid),
+    .r_ctx_i        (r_ctx),
+    .r_data_i       (r_data),
+    .r_last_i       (mpt_r_last),
+    .r_err_i        (r_err),
+    .inv_valid_i    (inv_valid),
+    .inv_index_i    (inv_index),
+    .inv_done_o     (inv_done),
+    .flush_valid_i  (flush_valid && !mpt_flushed_q),
+    .flush_done_o   (mpt_flush_done),
+    .ev_hit_o       (mpt_hit),
+    .ev_miss_o      (mpt_miss),
+    .ev_evict_o     (mpt_evict),
+    .ev_bus_o       (mpt_bus),
+    .ev_bad_o       (mpt_bad)
+  );
+
+  logic            c_valid, c_empty;
+  logic [CtxW-1:0] c_ctx;
+  logic [4:0]      c_syn;
+  logic [17:0]     c_mask;
+  desc_t           c_desc;
+  pos_t            c_pos;
+  tpt_mpt_check #(.PayW(CtxW)) u_check (
+    .clk_i, .rst_ni,
+    .valid_i    (l_valid),
+    .pay_i      (l_ctx),
+    .req_i      (l_pay.req),
+    .disabled_i (l_pay.disabled),
+    .tag_busy_i (l_pay.busy),
+    .role_i     (l_pay.role),
+    .index_i    (l_index),
+    .index_ok_i (l_pay.index_ok),
+    .looked_up_i(l_looked_up),
+    .entry_i    (l_entry),
+    .bus_err_i  (l_bus),
+    .mpt_bad_i  (l_bad),
+    .parent_ok_i(1'b0),          // no windows yet: deny
+    .valid_o    (c_valid),
+    .pay_o      (c_ctx),
+    .syndrome_o (c_syn),
+    .empty_o    (c_empty),
+    .mask_o     (c_mask),
+    .desc_o     (c_desc),
+    .pos_o      (c_pos)
+  );
+
+  logic c_walk;
+  assign c_walk    = c_valid && c_syn == SynOk && !c_empty;
+  assign dir_valid = c_valid && !c_walk;
+  assign dir_ctx   = c_ctx;
+  assign dir_syn   = c_syn;
+
+  // ---------------------------------------------------------------------------------------------
+  // Next chunks: one queue per client, round robin into the walker
+  // ---------------------------------------------------------------------------------------------
+  logic [NumClients-1:0]            advq_valid, advq_pop, advq_room;
+  logic [NumClients-1:0][LCtxW-1:0] advq_ctx;
+  logic [ClientW-1:0]               adv_cl, adv_last_q;
+  logic                             adv_any;
+  logic [NumClients-1:0][LCtxW:0]   advq_cnt;
+  for (genvar c = 0; c < NumClients; c++) begin : g_adv
+    tpt_fifo #(.Width(LCtxW), .Depth(LCtx)) u_advq (
+      .clk_i, .rst_ni, .clear_i(1'b0),
+      .wvalid_i(adv_valid[c]), .wready_o(advq_room[c]), .wdata_i(adv_ctx[c]),
+      .rvalid_o(advq_valid[c]), .rready_i(advq_pop[c]), .rdata_o(advq_ctx[c]),
+      .count_o(advq_cnt[c])
+    );
+    `TPT_ASSERT(AdvRoom_A, !adv_valid[c] || advq_room[c])
+  end
+  always_comb begin
+    adv_any  = 1'b0;
+    adv_cl   = '0;
+    advq_pop = '0;
+    for (int unsigned k = NumClients; k >= 1; k--) begin
+      for (int unsigned c = 0; c < NumClients; c++) begin
+        if (c == (32'(adv_last_q) + k) % NumClients && advq_valid[c]) begin
+          adv_any = 1'b1;
+          adv_cl  = ClientW'(c);
+        end
+      end
+    end
+    for (int unsigned c = 0; c < NumClients; c++) begin
+      advq_pop[c] = adv_any && adv_cl == ClientW'(c);
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) adv_last_q <= '0;
+    else if (adv_any) adv_last_q <= adv_cl;
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Walk
+  // ---------------------------------------------------------------------------------------------
+  logic            mtt_ar_valid, mtt_ar_ready, mtt_r_valid;
+  logic [CtxW-1:0] mtt_ar_ctx;
+  logic [63:0]     mtt_ar_addr;
+  logic            mtt_hit, mtt_miss, mtt_evict, mtt_bus;
+
+  tpt_mtt_walker #(
+    .NumCtx(NumContexts), .Sets(MttSets), .Ways(MttWays), .AxiDataW(AxiDataW)
+  ) u_walker (
+    .clk_i, .rst_ni,
+    .ready_o       (mtt_ready),
+    .in_valid_i    (c_walk),
+    .in_ctx_i      (c_ctx),
+    .in_desc_i     (c_desc),
+    .in_pos_i      (c_pos),
+    .adv_valid_i   (adv_any),
+    .adv_ctx_i     ((ClientSlots == 1) ? CtxW'(advq_ctx[0]) : CtxW'({adv_cl, advq_ctx[adv_cl]})),
+    .out_valid_o   (chk_valid),
+    .out_ctx_o     (chk_ctx),
+    .out_frame_o   (chk_frame),
+    .out_sel_o     (chk_sel),
+    .out_good_o    (chk_good),
+    .out_fault_o   (chk_fault),
+    .out_syndrome_o(chk_syn),
+    .out_first_o   (chk_first),
+    .out_final_o   (chk_final),
+    .out_log_page_o(chk_log_page),
+    .out_off_o     (chk_off),
+    .out_rem_o     (chk_rem),
+    .commit_valid_o(com_valid),
+    .commit_ctx_o  (com_ctx),
+    .ar_valid_o    (mtt_ar_valid),
+    .ar_ready_i    (mtt_ar_ready),
+    .ar_ctx_o      (mtt_ar_ctx),
+    .ar_addr_o     (mtt_ar_addr),
+    .r_valid_i     (mtt_r_valid),
+    .r_ctx_i       (r_ctx),
+    .r_data_i      (r_data),
+    .r_err_i       (r_err),
+    .sweep_valid_i ((flush_valid && !mtt_flushed_q) || sweep_valid),
+    .sweep_all_i   (flush_valid),
+    .sweep_index_i (sweep_index),
+    .sweep_done_o  (mtt_sweep_done),
+    .ev_hit_o      (mtt_hit),
+    .ev_miss_o     (mtt_miss),
+    .ev_evict_o    (mtt_evict),
+    .ev_bus_o      (mtt_bus)
+  );
+
+  tpt_axi_rd #(.AxiDataW(AxiDataW), .CtxW(CtxW)) u_axi_rd (
+    .clk_i, .rst_ni,
+    .gen_i          (gen_q),
+    .eng_valid_i    (eng_rd_valid),
+    .eng_ready_o    (eng_rd_ready),
+    .eng_addr_i     (eng_rd_addr),
+    .eng_rsp_valid_o(eng_rsp_valid),
+    .eng_rsp_data_o (eng_rsp_data),
+    .eng_rsp_err_o  (eng_rsp_err),
+    .mpt_valid_i    (mpt_ar_valid),
+    .mpt_ready_o    (mpt_ar_ready),
+    .mpt_ctx_i      (mpt_ar_ctx),
+    .mpt_addr_i     (mpt_ar_addr),
+    .mpt_r_valid_o  (mpt_r_valid),
+    .mpt_r_last_o   (mpt_r_last),
+    .mtt_valid_i    (mtt_ar_valid),
+    .mtt_ready_o    (mtt_ar_ready),
+    .mtt_ctx_i      (mtt_ar_ctx),
+    .mtt_addr_i     (mtt_ar_addr),
+    .mtt_r_valid_o  (mtt_r_valid),
+    .r_ctx_o        (r_ctx),
+    .r_data_o       (r_data),
+    .r_err_o        (r_err),
+    .m_axi_arid_o, .m_axi_araddr_o, .m_axi_arlen_o, .m_axi_arsize_o, .m_axi_arburst_o,
+    .m_axi_arvalid_o, .m_axi_arready_i,
+    .m_axi_rid_i, .m_axi_rdata_i, .m_axi_rresp_i, .m_axi_rlast_i, .m_axi_rvalid_i,
+    .m_axi_rready_o
+  );
+
+  // ---------------------------------------------------------------------------------------------
+  // Counters and sticky errors
+  // ---------------------------------------------------------------------------------------------
+  always_comb begin
+    cnt_inc = '0;
+    for (int unsigned c = 0; c < NumClients; c++) begin
+      cnt_inc[CntRequests] = cnt_inc[CntRequests] + 4'(ev_request[c]);
+      cnt_inc[CntSegments] = cnt_inc[CntSegments] + 4'(ev_segment[c]);
+      cnt_inc[CntRefused]  = cnt_inc[CntRefused] + 4'(ev_refused[c]);
+      cnt_inc[CntBadDone]  = cnt_inc[CntBadDone] + 4'(ev_bad_done[c]);
+    end
+    cnt_inc[CntMptHit]  = 4'(mpt_hit);
+    cnt_inc[CntMptMiss] = 4'(mpt_miss);
+    cnt_inc[CntMptRead] = 4'(mpt_ar_valid && mpt_ar_ready);
+    cnt_inc[CntMttHit]  = 4'(mtt_hit);
+    cnt_inc[CntMttMiss] = 4'(mtt_miss);
+    cnt_inc[CntMttRead] = 4'(mtt_ar_valid && mtt_ar_ready);
+    cnt_inc[CntFences]  = 4'(fence_flip);
+    cnt_inc[CntEvict]   = 4'(mpt_evict) + 4'(mtt_evict);
+
+    err_set               = '0;
+    err_set[ErrBadDone]   = |ev_bad_done;
+    err_set[ErrTagBusy]   = |ev_tag_busy;
+    err_set[ErrBus]       = mpt_bus || mtt_bus || eng_ev_bus;
+    err_set[ErrMptBad]    = mpt_bad || eng_ev_bad;
+    err_set[ErrFenceTime] = eng_ev_time;
+  end
+
+  `TPT_ASSERT(GrantOneHot_A, $onehot0(pop_grant))
+  `TPT_ASSERT(FlushAlone_A, !(flush_valid && sweep_valid))
+  `TPT_ASSERT(CheckLatency_A, !(c_valid && c_syn != SynOk && c_empty))
+
+  logic unused_ok;
+  assign unused_ok = ^{cl_ready, fence_busy, c_mask, advq_cnt, f1_pay_q.busy};
+
+endmodule
