@@ -251,6 +251,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic [63:0]       addr_q;
   logic [3:0]        cnt_q;              // rounds, words, frames
   logic              werr_q;
+  logic [GenW-1:0]   gen_next;           // generation that a registration of cur_q gets
 
   logic [IndexW:0]   fresh_q;            // next fresh index; mpt_size_i: none left
   logic              from_fresh_q;
@@ -342,7 +343,6 @@ module tpt_reg_engine import tpt_pkg::*; #(
   // ---------------------------------------------------------------------------------------------
   // The entry to be written
   // ---------------------------------------------------------------------------------------------
-  logic [GenW-1:0]    gen_next;
   logic [AccessW-1:0] acc_next;
   logic               use_tr, use_pd, use_acc;   // the command replaces these fields
   mpt_entry_t         ent;
