@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
+// Sources of tpt_top, in order of compilation, relative to the root of the project.
 rtl/tpt_pkg.sv
 rtl/tpt_ram_1r1w.sv
 rtl/tpt_fifo.sv
