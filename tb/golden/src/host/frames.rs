@@ -232,7 +232,7 @@ impl Frames {
                 let count = units * unit;
                 return Ok(FrameRun { pfn, count });
             }
-            if fit > 0 && best.is_none_or(|(_, f)| fit > f) {
+            if fit > best.map_or(0, |(_, f)| f) {
                 best = Some((pfn, fit));
             }
         }

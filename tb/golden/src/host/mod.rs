@@ -225,18 +225,22 @@ pub struct Pinned {
 impl Pinned {
     /// The pinned bytes in address order, neighbours joined.
     pub fn ranges(&self) -> Vec<PhysRange> {
-        let mut left = self.len;
         let mut skip = self.offset;
+        let mut left = self.len;
         let mut out = Vec::with_capacity(self.frames.len());
         for r in &self.frames {
-            let pa = (r.pfn << LOG_FRAME) + skip;
-            // At most 2^52 frames of 2^12 bytes; saturates only for the whole address space.
-            let room = (r.count << LOG_FRAME).wrapping_sub(skip);
-            let len = if r.count >= 1 << 52 {
-                left
-            } else {
-                left.min(room)
+            let skipped = r.count.min(skip >> LOG_FRAME);
+            skip -= skipped << LOG_FRAME;
+            let r = FrameRun {
+                pfn: r.pfn + skipped,
+                count: r.count - skipped,
             };
+            if r.count == 0 || left == 0 {
+                continue;
+            }
+            let bytes = (u128::from(r.count) << LOG_FRAME) - u128::from(skip);
+            let len = u128::from(left).min(bytes) as u64;
+            let pa = (r.pfn << LOG_FRAME) + skip;
             out.push(PhysRange { pa, len });
             left -= len;
             skip = 0;
@@ -728,30 +732,32 @@ impl Host {
         })
     }
 
-    /// Holds `len` bytes of given frames, from byte `offset` of the first frame on. For memory that
-    /// no process of this host maps.
+    /// Holds given frames. The bytes meant are the `len` ones from byte `offset` on; frames before
+    /// and after them are held too. For memory that no process of this host maps.
     pub fn pin_frames(
         &mut self,
         frames: &[FrameRun],
         offset: u64,
         len: u64,
     ) -> Result<Pinned, HostError> {
-        let bad = HostError::BadRange { va: offset, len };
-        let mut count = 0u64;
         for r in frames {
-            let fits = r.pfn < 1 << 52 && r.count <= (1 << 52) - r.pfn;
-            count = count
-                .checked_add(r.count)
-                .filter(|&c| fits && c <= 1 << 52)
-                .ok_or(bad)?;
+            if r.pfn >= 1 << 52 || r.count > (1 << 52) - r.pfn {
+                return Err(HostError::BadRange {
+                    va: offset,
+                    len: r.count,
+                });
+            }
         }
-        let last = u128::from(offset) + u128::from(len);
-        if offset >= FRAME || last.div_ceil(u128::from(FRAME)) != u128::from(count) {
-            return Err(bad);
+        let mut joined: Vec<FrameRun> = Vec::with_capacity(frames.len());
+        for r in frames {
+            match joined.last_mut() {
+                Some(last) if last.pfn + last.count == r.pfn => last.count += r.count,
+                _ => joined.push(*r),
+            }
         }
-        self.pin_runs(frames, Owner::External)?;
+        self.pin_runs(&joined, Owner::External)?;
         Ok(Pinned {
-            frames: frames.to_vec(),
+            frames: joined,
             offset,
             len,
             writable: true,

@@ -193,7 +193,7 @@ pub fn smallest_level(pages: u64, log_tpage: u8) -> u8 {
 
 /// Level and table page size of a region of `pages` pages, by the caller's wish and the unit's
 /// depth.
-fn plan(pages: u64, shape: &Shape, max_levels: u8) -> Result<(u8, u8), MttError> {
+pub(crate) fn plan(pages: u64, shape: &Shape, max_levels: u8) -> Result<(u8, u8), MttError> {
     let too_many = MttError::TooManyPages { pages };
     if pages > MAX_PAGES {
         return Err(too_many);
