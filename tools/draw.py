@@ -16,18 +16,35 @@ from common import ROOT
 OUT = ROOT / "docs" / "img"
 
 STYLE = """
-  .bg { fill: #ffffff; } .box { fill: #f3f6fa; stroke: #49627d; } .mem { fill: #fdf5e6; stroke: #9a6b1f; }
-  .hot { fill: #e8f3ec; stroke: #2f7a4d; } .ctl { fill: #f4eefb; stroke: #6c4a94; }
-  .no { fill: #fbeaea; stroke: #a33a3a; } .grp { fill: none; stroke: #8796a8; stroke-dasharray: 5 4; }
+  .bg { fill: #ffffff; }
+  .box { fill: #f3f6fa; stroke: #49627d; }
+  .mem { fill: #fdf5e6; stroke: #9a6b1f; }
+  .hot { fill: #e8f3ec; stroke: #2f7a4d; }
+  .ctl { fill: #f4eefb; stroke: #6c4a94; }
+  .no { fill: #fbeaea; stroke: #a33a3a; }
+  .grp { fill: none; stroke: #8796a8; stroke-dasharray: 5 4; }
   .box, .mem, .hot, .ctl, .no, .grp { stroke-width: 1.3; }
-  text { font-family: "DejaVu Sans", Verdana, Helvetica, sans-serif; fill: #1c2733; font-size: 13px; }
-  .s { font-size: 11px; } .h { font-weight: bold; } .d { fill: #5b6b7c; } .m { font-family: "DejaVu Sans Mono", monospace; }
-  .line { stroke: #49627d; stroke-width: 1.4; fill: none; } .dash { stroke-dasharray: 5 4; } .tip { fill: #49627d; }
+  text { font-family: "DejaVu Sans", Verdana, Helvetica, sans-serif; font-size: 13px; }
+  text { fill: #1c2733; }
+  .s { font-size: 11px; }
+  .h { font-weight: bold; }
+  .d { fill: #5b6b7c; }
+  .m { font-family: "DejaVu Sans Mono", monospace; }
+  .line { stroke: #49627d; stroke-width: 1.4; fill: none; }
+  .dash { stroke-dasharray: 5 4; }
+  .tip { fill: #49627d; }
   @media (prefers-color-scheme: dark) {
-    .bg { fill: #14191f; } .box { fill: #1f2a36; stroke: #8fb0d1; } .mem { fill: #2e2718; stroke: #d2a458; }
-    .hot { fill: #1b2f24; stroke: #6fc796; } .ctl { fill: #2a2236; stroke: #b99be0; }
-    .no { fill: #3a2020; stroke: #e08a8a; } .grp { stroke: #7b8a9b; }
-    text { fill: #e6edf4; } .d { fill: #a3b1bf; } .line { stroke: #8fb0d1; } .tip { fill: #8fb0d1; }
+    .bg { fill: #14191f; }
+    .box { fill: #1f2a36; stroke: #8fb0d1; }
+    .mem { fill: #2e2718; stroke: #d2a458; }
+    .hot { fill: #1b2f24; stroke: #6fc796; }
+    .ctl { fill: #2a2236; stroke: #b99be0; }
+    .no { fill: #3a2020; stroke: #e08a8a; }
+    .grp { stroke: #7b8a9b; }
+    text { fill: #e6edf4; }
+    .d { fill: #a3b1bf; }
+    .line { stroke: #8fb0d1; }
+    .tip { fill: #8fb0d1; }
   }
 """
 
@@ -111,7 +128,8 @@ def overview():
     p.box(30, 46, 146, 84, "transmit side", "gathers: local reads\nREAD / ATOMIC results")
     p.box(30, 158, 146, 84, "receive side", "remote writes, reads\natomics; receives")
     p.group(340, 14, 270, 246, "OpenTPT")
-    p.box(356, 46, 238, 62, "check", "key, PD, rights, bounds: 12 rules\none syndrome, or a pass", "hot")
+    p.box(356, 46, 238, 62, "check", "key, PD, rights, bounds: 12 rules\none syndrome, or a pass",
+          "hot")
     p.box(356, 122, 238, 50, "translate", "page split, table walk, caches", "hot")
     p.box(356, 186, 238, 58, "register", "keys, MPT entries, fence", "ctl")
     p.line((176, 66), (340, 66), label="{key, va, len, pd, …}", at=(266, 60))
@@ -141,13 +159,15 @@ def registration():
     p.line((app + 80, 64), (drv - 80, 64))
     p.box(drv - 80, 42, 160, 62, "1  pin", "fault every page in,\nlock it in its frame")
     p.line((drv, 104), (drv, 118))
-    p.box(drv - 80, 118, 160, 62, "2  tables", "largest page size that fits;\n0 to 3 levels, or flat")
+    p.box(drv - 80, 118, 160, 62, "2  tables",
+          "largest page size that fits;\n0 to 3 levels, or flat")
     p.line((drv + 80, 150), (mem - 80, 150), label="page addresses", at=(unit, 144))
     p.box(mem - 80, 124, 160, 50, "MTT pages", "", "mem")
     p.line((drv, 180), (drv, 204))
     p.box(drv - 80, 204, 160, 34, "3  REG_MR")
     p.line((drv + 80, 221), (unit - 80, 221))
-    p.box(unit - 80, 204, 160, 92, "4  register", "check the arguments,\ntake an index,\nmake lkey and rkey,\n"
+    p.box(unit - 80, 204, 160, 92, "4  register",
+          "check the arguments,\ntake an index,\nmake lkey and rkey,\n"
           "write the entry", "ctl")
     p.line((unit + 80, 258), (mem - 80, 258))
     p.box(mem - 80, 233, 160, 50, "MPT entry", "VALID", "mem")
@@ -163,7 +183,8 @@ def registration():
     p.line((unit + 80, 365), (mem - 80, 365))
     p.box(mem - 80, 348, 160, 34, "", "entry INVALID", "mem")
     p.line((unit, 396), (unit, 412))
-    p.box(unit - 80, 412, 160, 62, "7  fence", "wait until every request\naccepted before is done", "ctl")
+    p.box(unit - 80, 412, 160, 62, "7  fence", "wait until every request\naccepted before is done",
+          "ctl")
     p.line((unit + 80, 458), (mem - 80, 458))
     p.box(mem - 80, 441, 160, 34, "", "entry FREE", "mem")
     p.line((unit - 80, 458), (drv + 80, 458), label="done", at=((unit + drv) / 2, 452))
@@ -188,14 +209,17 @@ def datapath():
     p.box(672, 46, 128, 70, "tpt_mpt_check", "rules 0 to 11\n1 per clock", "hot")
     p.line((640, 81), (672, 81))
     p.line((760, 116), (760, 178), label="syndrome", at=(768, 150), anchor="start")
-    p.box(502, 178, 138, 92, "tpt_mtt_walker", "look up leaf line;\nup to the nearest\nline, then down;\n1 read per level", "hot")
+    p.box(502, 178, 138, 92, "tpt_mtt_walker",
+          "look up leaf line;\nup to the nearest\nline, then down;\n1 read per level", "hot")
     p.line((690, 116), (690, 160), (660, 160), (660, 224), (640, 224), label="descriptor",
            at=(700, 142), anchor="end")
     p.box(690, 178, 110, 62, "verdict", "refused: one beat,\nno address", "hot")
     p.box(352, 178, 118, 92, "chunks", "pages of one\ntable line,\nper context", "hot")
     p.line((502, 224), (470, 224))
-    p.line((411, 178), (411, 150), (571, 150), (571, 178), dash=True, label="next chunk", at=(491, 145))
-    p.box(192, 310, 278, 92, "streams and page split", "order of acceptance inside a stream;\nstreams overtake each other;\n"
+    p.line((411, 178), (411, 150), (571, 150), (571, 178), dash=True, label="next chunk", at=(491,
+           145))
+    p.box(192, 310, 278, 92, "streams and page split",
+          "order of acceptance inside a stream;\nstreams overtake each other;\n"
           "one beat per page", "hot")
     p.line((411, 270), (411, 310))
     p.line((745, 240), (745, 306), (486, 306), (486, 340), (470, 340))
@@ -205,11 +229,14 @@ def datapath():
     p.line((146, 447), (192, 447))
     p.box(502, 324, 138, 62, "tpt_fence", "two epochs: a grace\nperiod, shared", "ctl")
     p.line((470, 447), (571, 447), (571, 386), label="epoch is empty", at=(520, 441))
-    p.box(672, 372, 128, 102, "tpt_reg_engine", "commands, index\nallocation, clear,\nMPT writes;\ntpt_key_gen", "ctl")
+    p.box(672, 372, 128, 102, "tpt_reg_engine",
+          "commands, index\nallocation, clear,\nMPT writes;\ntpt_key_gen", "ctl")
     p.line((640, 351), (655, 351), (655, 395), (672, 395), both=True)
-    p.box(832, 46, 112, 178, "AXI4", "reads: many in\nflight, any order\n\n\nwrites: MPT\nentries", "mem")
+    p.box(832, 46, 112, 178, "AXI4", "reads: many in\nflight, any order\n\n\nwrites: MPT\nentries",
+          "mem")
     p.line((571, 46), (571, 32), (888, 32), (888, 46), both=True)
-    p.line((571, 270), (571, 290), (860, 290), (860, 224), both=True, label="line reads", at=(650, 285))
+    p.line((571, 270), (571, 290), (860, 290), (860, 224), both=True, label="line reads", at=(650,
+           285))
     p.line((800, 400), (900, 400), (900, 224), label="entries", at=(894, 320), anchor="end")
     p.box(832, 430, 112, 44, "tpt_csr", "AXI4-Lite", "ctl")
     p.line((832, 452), (800, 452), both=True)
@@ -259,7 +286,8 @@ def tables():
     p.text(20, 412, "* with table pages of 4 KiB; 64 KiB table pages hold 8192 entries. "
            "Level 4 exists if MaxLevels = 4.", "s d", "start")
     p.text(20, 440, "An address in a region with pages of 2^P bytes:", "s h", "start")
-    p.text(20, 462, "o = (va − base) + start mod 2^P     base: start, or 0 if ZERO_BASED", "s m", "start")
+    p.text(20, 462, "o = (va − base) + start mod 2^P     base: start, or 0 if ZERO_BASED", "s m",
+           "start")
     p.text(20, 480, "page number = o >> P     offset in the page = o mod 2^P", "s m", "start")
     p.text(20, 498, "level k index = (page number >> (k−1)·T) mod 2^T,  T = log2(table page) − 3;"
            "  the top level is not cut", "s m", "start")
@@ -305,7 +333,8 @@ def mpt_entry():
                 part = "0"
             p.text(x + size / 2, top + row * high + 21, part, "s")
     y = top + 16 * high + 20
-    for x, cls, word in ((left, "hot", "looked at by the check"), (left + 210, "mem", "translation"),
+    for x, cls, word in ((left, "hot", "looked at by the check"), (left + 210, "mem",
+                         "translation"),
                          (left + 340, "box", "upkeep"), (left + 440, "no", "zero")):
         p.parts.append(f'<rect class="{cls}" x="{x}" y="{y}" width="22" height="14"/>')
         p.text(x + 30, y + 12, word, "s", "start")
@@ -324,7 +353,8 @@ def fence():
     p.text(300, 157, "epoch 0", "s")
     p.parts.append('<rect class="ctl" x="450" y="140" width="430" height="24"/>')
     p.text(765, 157, "epoch 1", "s")
-    spans = [(170, 22, 250, "a  (R)"), (260, 46, 300, "b"), (400, 70, 250, "c  (R, accepted before)"),
+    spans = [(170, 22, 250, "a  (R)"), (260, 46, 300, "b"), (400, 70, 250,
+              "c  (R, accepted before)"),
              (470, 22, 270, "d"), (690, 46, 150, "e")]
     for x, y, width, name in spans:
         cls = "hot" if x < 450 else "ctl"
@@ -365,7 +395,7 @@ def main():
     if args.check and stale:
         print(f"draw: out of date: {', '.join(stale)}; run tools/draw.py")
         return 1
-    print(f"draw: {len(PICTURES)} pictures are up to date" if args.check or not stale else "draw: done")
+    print(f"draw: {len(PICTURES)} pictures are up to date")
     return 0
 
 

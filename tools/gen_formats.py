@@ -7,7 +7,7 @@ A page marks the place of a table with
     <!-- end -->
 KIND is `struct` (a packed struct as bit fields), `enum` (names and numbers), `bits` (bit numbers:
 all parameters whose name starts with NAME), `params` (values of the listed parameters), `csr` (the
-register map) or `counters`.
+register map), `counters` or `ports` (ports of rtl/tpt_top.sv).
 
     tools/gen_formats.py            write
     tools/gen_formats.py --check    only compare; exit code 1 if a page is out of date
@@ -20,6 +20,7 @@ import sys
 from common import ROOT
 
 PACKAGE = "rtl/tpt_pkg.sv"
+TOP = "rtl/tpt_top.sv"
 PAGES = ["docs/formats.md", "docs/registers.md", "docs/rules.md", "docs/integration.md"]
 
 
@@ -193,7 +194,33 @@ def make_table(package, kind, names):
                 for name in package.order
                 if re.fullmatch(r"Cnt[A-Z]\w*", name)]
         return markdown(("offset", "counter", "counts"), rows)
+    if kind == "ports":
+        return markdown(("port", "direction", "width"),
+                        read_ports((ROOT / TOP).read_text(encoding="utf-8")))
     raise PackageError(f"unknown kind of table: {kind}")
+
+
+def read_ports(text):
+    """Rows (name, direction, width) of the ports of a module, with a row per comment above them."""
+    rows = []
+    body = re.search(r"^\) \(\n(.*?)^\);", text, re.S | re.M)
+    if not body:
+        raise PackageError(f"{TOP}: no list of ports found")
+    for line in body[1].split("\n"):
+        line = line.strip()
+        found = re.match(r"(input|output)\s+logic\s*(\[[^\]]+\])?\s*(\w+),?\s*(?://.*)?$", line)
+        if found:
+            width = "1"
+            if found[2]:
+                high, _, low = found[2][1:-1].partition(":")
+                width = high.strip().removesuffix("-1") if low.strip() == "0" and \
+                    high.strip().endswith("-1") else str(int(high) - int(low) + 1)
+            rows.append((f"`{found[3]}`", "in" if found[1] == "input" else "out", width))
+        elif line.startswith("//"):
+            rows.append((f"**{line.lstrip('/ ')}**", "", ""))
+        elif line:
+            raise PackageError(f"{TOP}: cannot read the port `{line}`")
+    return rows
 
 
 def mpt_place(field):

@@ -52,7 +52,8 @@ def cargo_tests(extra, timeout):
 
 def tool_tests():
     """Runs the tests of tools/."""
-    result = common.run([sys.executable, "-m", "unittest", "discover", "-v", "-s", "tools/tests"], timeout=300, echo=True)
+    command = [sys.executable, "-m", "unittest", "discover", "-v", "-s", "tools/tests"]
+    result = common.run(command, timeout=300, echo=True)
     ran = re.search(r"^Ran (\d+) tests?", result.output, re.M)
     if result.code is None or not ran or int(ran[1]) == 0:
         return [("tools", 0, 1, 0)]
