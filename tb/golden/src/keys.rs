@@ -63,7 +63,7 @@ impl KeyMaker {
 
     /// The 24-bit index field of a key. The index is taken modulo 2^23.
     pub fn field(&self, role: Role, index: u32) -> u32 {
-        let plain = u32::from(role.code()) << INDEX_BITS | index % (1 << INDEX_BITS);
+        let plain = (u32::from(role.code()) << INDEX_BITS) | (index % (1 << INDEX_BITS));
         let Some(rounds) = &self.rounds else {
             return plain;
         };

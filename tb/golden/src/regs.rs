@@ -5,9 +5,11 @@
 pub const ID: u16 = 0x000;
 /// What [`ID`] reads: "TPT0".
 pub const ID_VALUE: u32 = u32::from_be_bytes(*b"TPT0");
-/// Version.
+/// Version, reads [`VERSION_VALUE`].
 pub const VERSION: u16 = 0x004;
-/// Sizes of the configuration.
+/// What [`VERSION`] reads: major, minor and patch number in bits 23:16, 15:8, 7:0.
+pub const VERSION_VALUE: u32 = 0x0000_0100;
+/// Sizes of the configuration, see [`Capabilities`].
 pub const CAP: u16 = 0x008;
 /// Control, see [`ctrl`].
 pub const CTRL: u16 = 0x010;
@@ -32,6 +34,68 @@ pub const ERROR: u16 = 0x058;
 /// First counter; counter n is at `COUNTERS + 4 n`, see [`counter`].
 pub const COUNTERS: u16 = 0x080;
 
+/// Largest table of regions, in entries.
+pub const MAX_MPT_SIZE: u32 = 1 << 23;
+
+/// What [`CAP`] tells about the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Number of clients.
+    pub clients: u32,
+    /// Deepest tree of tables.
+    pub max_levels: u32,
+    /// Streams of a client.
+    pub streams: u32,
+    /// Requests inside the unit at a time.
+    pub contexts: u32,
+    /// Bits of the memory port.
+    pub axi_data: u32,
+    /// Sets of the MPT cache.
+    pub mpt_sets: u32,
+    /// Ways of the MPT cache.
+    pub mpt_ways: u32,
+    /// Sets of the MTT cache.
+    pub mtt_sets: u32,
+    /// Ways of the MTT cache.
+    pub mtt_ways: u32,
+}
+
+impl Capabilities {
+    /// The fields of [`CAP`]: position of the lowest bit, and width. The first two are numbers,
+    /// the others log2 of numbers.
+    pub const FIELDS: [(u32, u32); 9] = [
+        (0, 4),
+        (4, 3),
+        (7, 3),
+        (10, 4),
+        (14, 2),
+        (16, 4),
+        (20, 2),
+        (22, 4),
+        (26, 2),
+    ];
+
+    /// From the value of the register.
+    pub fn from_register(value: u32) -> Capabilities {
+        let raw = Self::FIELDS.map(|(lsb, width)| value >> lsb & ((1 << width) - 1));
+        let [clients, max_levels, logs @ ..] = raw;
+        let [streams, contexts, data, mpt_sets, mpt_ways, mtt_sets, mtt_ways] =
+            logs.map(|n| 1 << n);
+        let axi_data = 128 * data;
+        Capabilities {
+            clients,
+            max_levels,
+            streams,
+            contexts,
+            axi_data,
+            mpt_sets,
+            mpt_ways,
+            mtt_sets,
+            mtt_ways,
+        }
+    }
+}
+
 /// Bits of [`CTRL`].
 pub mod ctrl {
     /// Serve requests and commands.
@@ -48,10 +112,12 @@ pub mod status {
     pub const CLEARING: u32 = 1 << 1;
     /// The memory refused a write while the MPT was cleared.
     pub const CLEAR_ERROR: u32 = 1 << 2;
-    /// A fence is running.
+    /// A command or its fence is not finished.
     pub const FENCE_BUSY: u32 = 1 << 3;
     /// No request is inside the unit.
     pub const IDLE: u32 = 1 << 4;
+    /// The locked registers refuse writes.
+    pub const LOCKED: u32 = 1 << 5;
 }
 
 /// Bits of [`ERROR`].

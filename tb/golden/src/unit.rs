@@ -787,21 +787,25 @@ impl Golden {
             disabled: false,
             ..*conditions
         };
-        let mut add = |region| {
+        let index = self.keys.decode(request.key).1;
+        let alive: Vec<_> = self
+            .incarnations(index)
+            .filter(|known| known.life.may_live(from, to))
+            .collect();
+        // Two registrations of one index are never alive at once.
+        let candidates: Vec<_> = match alive.iter().find(|known| known.life.lives(from, to)) {
+            Some(certain) => vec![Some(&certain.region)],
+            None => alive
+                .iter()
+                .map(|known| Some(&known.region))
+                .chain([None])
+                .collect(),
+        };
+        for region in candidates {
             let verdict = self.verdict(&enabled, region, request);
             if !verdicts.iter().any(|known| known.same_as(&verdict)) {
                 verdicts.push(verdict);
             }
-        };
-        let mut always_alive = false;
-        for incarnation in self.incarnations(self.keys.decode(request.key).1) {
-            if incarnation.life.may_live(from, to) {
-                add(Some(&incarnation.region));
-                always_alive |= incarnation.life.lives(from, to);
-            }
-        }
-        if !always_alive {
-            add(None);
         }
         verdicts
     }
