@@ -24,7 +24,7 @@
 //! | [`regs`] | the registers |
 //! | [`keys`] | how keys are made and read |
 //! | [`frames`] | the true pages of a region |
-//! | [`unit`] | **the rules**: what is refused, what is translated, what commands do |
+//! | [`mod@unit`] | **the rules**: what is refused, what is translated, what commands do |
 //! | [`mem`] | sparse physical memory |
 //! | [`host`] | processes, page tables, pins |
 //! | [`mtt`] | builds translation tables |
