@@ -115,7 +115,7 @@ fn sixty_four_gib_of_huge_pages() {
         let mr = Driver::default()
             .reg(&mut host, &mut port, &args)
             .expect("registration");
-        assert_eq!(mr.table().entries(), 64 * GIB >> page.log2());
+        assert_eq!(mr.table().entries(), (64 * GIB) >> page.log2());
         assert_eq!(
             (mr.table().level(), mr.table().table_pages()),
             (level, pages)
