@@ -15,6 +15,7 @@ import common  # noqa: E402
 import gen_formats  # noqa: E402
 import licence  # noqa: E402
 import lint  # noqa: E402
+import mutants  # noqa: E402
 import run_all  # noqa: E402
 import run_tests  # noqa: E402
 
@@ -73,6 +74,48 @@ class Package(unittest.TestCase):
         self.assertEqual(package.width("done_t"), package.params["TagW"])
 
 
+class Ports(unittest.TestCase):
+    """The reader of a module's ports."""
+
+    TEXT = "\n".join([
+        "module m #(", "  parameter int unsigned N = 1", ") (", "  // Clock",
+        "  input  logic            clk_i,", "  output logic [N*W-1:0]  data_o,",
+        "  input  logic [7:0]      byte_i  // eight", ");", ""])
+
+    def test_rows(self):
+        self.assertEqual(gen_formats.read_ports(self.TEXT), [
+            ("**Clock**", "", ""), ("`clk_i`", "in", "1"), ("`data_o`", "out", "N*W"),
+            ("`byte_i`", "in", "8")])
+
+    def test_unknown_line(self):
+        with self.assertRaisesRegex(gen_formats.PackageError, "cannot read the port"):
+            gen_formats.read_ports(self.TEXT.replace("input  logic [7:0]", "wibble"))
+
+
+class Mutants(unittest.TestCase):
+    """The list of mutants and the judgement of a run."""
+
+    def test_the_list_fits(self):
+        self.assertGreaterEqual(len(mutants.read_list()), 13)
+
+    def test_text_must_be_there_once(self):
+        mutant = mutants.Mutant({"name": "n", "rule": 1, "file": "f", "find": "a", "replace": "b"})
+        self.assertEqual(mutant.apply("x a y"), "x b y")
+        for text in ("x y", "a a"):
+            with self.assertRaises(common.ToolError):
+                mutant.apply(text)
+
+    def test_verdict(self):
+        ran = "     Running tests/rules.rs (x)\n"
+        for code, output, word in ((0, ran, "survived"), (101, ran, "killed"),
+                                   (101, "error: could not compile", "does not build"),
+                                   (None, ran, "killed (hang)")):
+            self.assertEqual(mutants.verdict(common.Result(code, output, 1)), word)
+
+    def test_killers(self):
+        self.assertEqual(mutants.killers("test a::b ... FAILED\ntest c ... ok\n"), ["a::b"])
+
+
 class Style(unittest.TestCase):
     """House style."""
 
@@ -82,7 +125,7 @@ class Style(unittest.TestCase):
     def test_bad(self):
         for text, word in (("\tx\n", "tab"), ("x \n", "blanks"), ("x" * 101 + "\n", "columns"),
                            ("x", "newline")):
-            problems = lint.style_problems("a.rs", text)
+            problems = lint.style_problems("a.py", text)
             self.assertEqual(len(problems), 1, text)
             self.assertIn(word, problems[0])
 
