@@ -9,7 +9,9 @@
 pub mod addresses;
 pub mod golden_target;
 pub mod input;
+pub mod report;
 pub mod tally;
 pub mod target;
+pub mod trace;
 pub mod verbs;
 pub mod verdicts;

@@ -76,7 +76,15 @@ pub struct Tally {
 
 impl Tally {
     /// Counts one item of `group`. `source` names the recorder in the table of known differences.
-    pub fn count(&mut self, group: &str, source: &str, place: &str, id: &str, j: Judgement) {
+    /// `place` and `id` are asked for only when there is something to tell.
+    pub fn count(
+        &mut self,
+        group: &str,
+        source: &str,
+        place: impl FnOnce() -> String,
+        id: impl FnOnce() -> String,
+        j: Judgement,
+    ) {
         let mut c = Counts::default();
         match j {
             Judgement::Agreed => c.agreed = 1,
@@ -88,8 +96,8 @@ impl Tally {
                 c.disagreed = 1;
                 if self.disagreements.len() < KEPT {
                     self.disagreements.push(Disagreement {
-                        place: place.to_owned(),
-                        id: id.to_owned(),
+                        place: place(),
+                        id: id(),
                         what,
                     });
                 }

@@ -147,6 +147,14 @@ impl std::ops::Sub for Counters {
     }
 }
 
+impl std::ops::Add for Counters {
+    type Output = Counters;
+    fn add(self, o: Counters) -> Counters {
+        let zero = Counters::default();
+        self - (zero - o)
+    }
+}
+
 /// The golden reference alone, or the simulated unit.
 pub trait Target {
     /// Registers memory as a driver does it. The inner error is the status of a refused command.

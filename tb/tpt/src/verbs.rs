@@ -358,9 +358,7 @@ pub fn class_of_status(status: &str) -> Option<Class> {
         "REM_ACCESS_ERR" => Some(Class::RemoteAccess),
         "REM_INV_REQ_ERR" => Some(Class::RemoteInvalid),
         "REM_OP_ERR" => Some(Class::RemoteOperation),
-        "LOC_PROT_ERR" | "LOC_QP_OP_ERR" | "LOC_ACCESS_ERR" | "LOC_LEN_ERR" | "GENERAL_ERR" => {
-            Some(Class::Local)
-        }
+        "LOC_PROT_ERR" | "LOC_QP_OP_ERR" | "LOC_ACCESS_ERR" => Some(Class::Local),
         _ => None,
     }
 }

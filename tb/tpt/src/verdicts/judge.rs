@@ -20,6 +20,8 @@ pub struct Traits {
     pub zero_based: bool,
     /// The remote region answers at an address that is not the process's.
     pub iova: bool,
+    /// The remote region gives no right to a peer, and so has no R_Key.
+    pub no_remote_right: bool,
     /// The remote region is one that the rules would have refused to register.
     pub refused_region: bool,
 }
@@ -122,6 +124,9 @@ fn rule_followed(case: &Case, refusals: &[Refusal], t: Traits) -> String {
         }
         Why::Unit(Syndrome::Bounds | Syndrome::Wrap) if t.iova && first.side == Side::Remote => {
             "refused: a region answers at its iova".into()
+        }
+        Why::Unit(_) if t.no_remote_right && first.side == Side::Remote => {
+            "refused: a region without remote rights has no R_Key".into()
         }
         Why::Unit(Syndrome::Rights) => {
             format!("refused ({side}): every needed right must be there (RIGHTS)")

@@ -99,7 +99,18 @@ fn group(case: &Case) -> String {
     format!("{} {}", case.driver, case.family)
 }
 
-fn stream(qpn: u32) -> u8 {
+fn record(tally: &mut Tally, file: &str, case: &Case, j: Judgement) {
+    tally.count(
+        &group(case),
+        &case.driver,
+        || format!("{file}:{}", case.line),
+        || case.id.clone(),
+        j,
+    );
+}
+
+/// Stream of a queue pair: order is kept per queue pair.
+pub fn stream(qpn: u32) -> u8 {
     (qpn.wrapping_mul(0x9e37_79b1) >> 26) as u8
 }
 
@@ -148,10 +159,7 @@ impl Replayer {
         case: Case,
         tally: &mut Tally,
     ) -> Result<(), TargetError> {
-        let place = format!("{file}:{}", case.line);
-        let mut settle = |case: &Case, j: Judgement| {
-            tally.count(&group(case), &case.driver, &place, &case.id, j);
-        };
+        let mut settle = |case: &Case, j: Judgement| record(tally, file, case, j);
         if case.windows || case.family == 'G' {
             settle(&case, Judgement::NeedsWindows);
             return Ok(());
@@ -370,9 +378,7 @@ impl Replayer {
         let pairs = match self.prepare(t, file, &case, tally)? {
             Ok(pairs) => pairs,
             Err(what) => {
-                let place = format!("{file}:{}", case.line);
-                let j = Judgement::Disagreed(what);
-                tally.count(&group(&case), &case.driver, &place, &case.id, j);
+                record(tally, file, &case, Judgement::Disagreed(what));
                 return Ok(());
             }
         };
@@ -499,8 +505,7 @@ impl Replayer {
                 Some(what) => Judgement::Disagreed(what),
                 None => judge::transfer(&w.case, &refusals, w.traits),
             };
-            let place = format!("{file}:{}", w.case.line);
-            tally.count(&group(&w.case), &w.case.driver, &place, &w.case.id, j);
+            record(tally, file, &w.case, j);
         }
         Ok(())
     }
@@ -695,6 +700,7 @@ fn traits(case: &Case, tr: &Transfer) -> Traits {
     Traits {
         zero_based: Access(mr.access).contains(Access::ZERO_BASED),
         iova: mr.va != mr.host_addr,
+        no_remote_right: !Access(mr.access).intersects(Access::ANY_REMOTE),
         refused_region: refused_by_rule(mr.va, mr.length) == Some(Status::BadWrap),
     }
 }
