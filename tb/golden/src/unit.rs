@@ -369,6 +369,8 @@ pub struct Life {
     pub dying_from: Option<u64>,
     /// Not alive after; `None`: not ended.
     pub dead_by: Option<u64>,
+    /// A time in which it may have been dead for a while: a command began to end it and failed.
+    pub doubt: Option<(u64, u64)>,
 }
 
 impl Life {
@@ -379,6 +381,7 @@ impl Life {
             born_by: None,
             dying_from: None,
             dead_by: None,
+            doubt: None,
         }
     }
 
@@ -391,6 +394,14 @@ impl Life {
     pub fn lives(&self, from: u64, to: u64) -> bool {
         self.born_by.is_some_and(|born| born <= from)
             && self.dying_from.map_or(true, |dying| to <= dying)
+            && !self
+                .doubt
+                .is_some_and(|(start, end)| start <= to && from <= end)
+    }
+
+    fn add_doubt(&mut self, from: u64, to: u64) {
+        let (start, end) = self.doubt.unwrap_or((from, to));
+        self.doubt = Some((start.min(from), end.max(to)));
     }
 }
 
@@ -449,8 +460,10 @@ pub enum Outcome {
     Finished,
     /// The fence ran out of time; a second completion will come.
     Pending,
-    /// The command failed for a reason that the regions do not tell (`Bus`, `MptBad`, `Busy`), and
-    /// nothing was changed. Whoever injected the error must judge.
+    /// The command failed for a reason that the regions do not tell (`Bus`, `MptBad`, `Busy`).
+    /// Whoever injected the error must judge. The model goes on as if nothing was changed, which is
+    /// what the unit does if it can; where a bus error has left a region dead or an index unusable,
+    /// tell the model with [`Golden::retire`].
     Refused(Status),
 }
 
@@ -505,6 +518,8 @@ pub enum EntryError {
 struct Slot {
     state: State,
     gen: u8,
+    /// A bus error has made the slot unusable.
+    retired: bool,
     /// Registrations that requests in flight may still meet, oldest first. The last one is the
     /// current one unless the slot is free.
     incarnations: VecDeque<Incarnation>,
@@ -514,6 +529,7 @@ impl Slot {
     const EMPTY: Slot = Slot {
         state: State::Free,
         gen: 0,
+        retired: false,
         incarnations: VecDeque::new(),
     };
 
@@ -612,7 +628,9 @@ impl Golden {
         self.era += 1;
         self.fresh = 1;
         self.free.clear();
-        self.slots.iter_mut().for_each(|slot| slot.gen = 0);
+        for slot in &mut self.slots {
+            (slot.state, slot.gen, slot.retired) = (State::Free, 0, false);
+        }
     }
 
     /// The host has seen the status bit "ready".
@@ -876,8 +894,15 @@ impl Golden {
     /// Compares an entry in memory with what it must be, when no command on it is in flight.
     ///
     /// Of a free entry only state and generation are looked at: the unit may keep its list of free
-    /// entries in the rest.
+    /// entries in the rest. A retired entry is whatever the memory has kept.
     pub fn check_entry(&self, index: u32, bytes: &[u8; MPT_BYTES]) -> Result<(), EntryError> {
+        if self
+            .slots
+            .get(index as usize)
+            .is_some_and(|slot| slot.retired)
+        {
+            return Ok(());
+        }
         let found =
             MptEntry::decode(bytes).map_err(|source| EntryError::Corrupt { index, source })?;
         let (state, gen) = self.slot(index);
@@ -1004,10 +1029,49 @@ impl Golden {
         }
         // Refused from outside: take it back, and let later registrations have the index.
         self.rewind(place);
-        let refused = self.in_flight.remove(place);
+        if let Some(refused) = self.in_flight.remove(place) {
+            if let Some(index) = ends.filter(|_| refused.era == self.era) {
+                let current = self.slots[index as usize].incarnations.back_mut();
+                if refused.pending {
+                    self.retire(index, now);
+                } else if let Some(current) = current.filter(|_| actual.status != Status::Busy) {
+                    current.life.add_doubt(refused.since, now);
+                }
+            }
+        }
         self.replay(place);
-        drop(refused);
         Ok(Outcome::Refused(actual.status))
+    }
+
+    /// A bus error has made an index unusable: its region, if there is one, is dead, and the index
+    /// is not handed out again until the unit is enabled the next time.
+    ///
+    /// This is so after the completion of a command with status `Bus` (or `MptBad`, for the second
+    /// half of a REREG_MR):
+    ///
+    /// * DEREG_MR and REREG_MR: if the entry in memory is not the valid one that it was;
+    /// * REG_MR: if the unit could not undo its write either. The index is the one that was to be
+    ///   registered, that is, [`Golden::next_index`].
+    pub fn retire(&mut self, index: u32, now: u64) {
+        self.clock = self.clock.max(now);
+        if index == self.fresh {
+            self.fresh += 1;
+        }
+        self.free.retain(|free| *free != index);
+        let places = self.slots.len().max(index as usize + 1);
+        self.slots.resize(places, Slot::EMPTY);
+        let slot = &mut self.slots[index as usize];
+        slot.retired = true;
+        slot.state = State::Invalid;
+        for incarnation in &mut slot.incarnations {
+            let life = &mut incarnation.life;
+            if life.dead_by.is_none() {
+                let doubt = life.doubt.map_or(now, |(start, _)| start);
+                life.dying_from.get_or_insert(doubt);
+                life.dead_by = Some(now);
+                self.graves.push_back(index);
+            }
+        }
     }
 
     /// Commands without their final completion.
@@ -1187,8 +1251,9 @@ impl Golden {
         Ok(region)
     }
 
-    /// The next index: fresh ones first, then the one that is free for the longest time.
-    fn next_index(&self) -> Option<u32> {
+    /// The index of the next registration: fresh ones first, then the one that is free for the
+    /// longest time.
+    pub fn next_index(&self) -> Option<u32> {
         if self.fresh < self.table_size {
             Some(self.fresh)
         } else {

@@ -846,6 +846,57 @@ fn refusals_from_outside_change_nothing() {
     assert_eq!(unit.slot(1).0, State::Free);
 }
 
+/// Bus errors in the middle of a command: the region may have been refused for a while, and an
+/// index may be lost.
+#[test]
+fn bus_errors_and_retired_indices() {
+    use Syndrome::{KeyState, Ok as Fine};
+    let mut unit = unit(4);
+    let first = unit.begin(&reg(), None, 1);
+    assert_eq!(unit.complete(&first, 2), Ok(Outcome::Finished));
+    let request = read(first.rkey);
+
+    let failed = unit.begin(&dereg(first.lkey), None, 10);
+    let bus = Completion::plain(2, failed.op, Status::Bus);
+    assert_eq!(unit.complete(&bus, 20), Ok(Outcome::Refused(Status::Bus)));
+    assert_eq!(allowed(&unit, &request, 3, 9), [Fine]);
+    assert_eq!(allowed(&unit, &request, 3, 10), [Fine, KeyState]);
+    assert_eq!(allowed(&unit, &request, 20, 21), [Fine, KeyState]);
+    assert_eq!(allowed(&unit, &request, 21, 30), [Fine], "alive again");
+    unit.retire(1, 31); // had the entry been found invalid in memory
+    assert_eq!(allowed(&unit, &request, 32, 33), [KeyState]);
+    assert_eq!(unit.check_entry(1, &[0xff; 64]), Ok(()));
+
+    // A registration whose write could not be undone: the next one gets another index.
+    let lost = unit.begin(&reg(), None, 40);
+    let bus = Completion::plain(1, lost.op, Status::Bus);
+    assert_eq!(unit.complete(&bus, 41), Ok(Outcome::Refused(Status::Bus)));
+    assert_eq!(unit.next_index(), Some(2));
+    unit.retire(2, 41);
+    let third = unit.begin(&reg(), None, 50);
+    assert_eq!(unit.keys().decode(third.lkey), (Role::Local, 3));
+    assert_eq!(unit.complete(&third, 51), Ok(Outcome::Finished));
+
+    // The end of a pending command fails: the keys stay dead, the index is lost.
+    let failed = unit.begin(&dereg(third.lkey), None, 60);
+    let pending = Completion::plain(2, failed.op, Status::Pending);
+    assert_eq!(unit.complete(&pending, 61), Ok(Outcome::Pending));
+    let bus = Completion {
+        status: Status::Bus,
+        ..pending
+    };
+    assert_eq!(unit.complete(&bus, 62), Ok(Outcome::Refused(Status::Bus)));
+    assert_eq!(allowed(&unit, &read(third.rkey), 62, 63), [KeyState]);
+    assert_eq!(status(&mut unit, reg()), Status::NoIndex);
+    unit.enable(100);
+    unit.ready(101);
+    assert_eq!(
+        unit.next_index(),
+        Some(1),
+        "clearing the table brings everything back"
+    );
+}
+
 /// What was in flight before a command may change what it finds.
 #[test]
 fn commands_are_judged_as_of_now_too() {
