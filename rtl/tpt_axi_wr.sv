@@ -7,19 +7,22 @@
 /// AXI4 write manager for MPT entries: 64 bytes, aligned, full strobes, one burst per write.
 ///
 /// AW and W are offered at the same time and may be taken in any order; neither waits for the
-/// other or for a ready. One write is outstanding; `req_ready_o` and `done_o` are separate, so that
-/// more can be allowed later without a change of the interface.
+/// other or for a ready. Up to MaxOutstanding writes wait for their answer; W data follow the order
+/// of their addresses.
 ///
-/// The ID of a write is {gen_i, 0}. An answer whose ID carries another generation belongs to a
-/// write from before a reset: it is taken and dropped.
+/// The ID of a write is {gen_i, 0}, the same for all, so the answers come in order. An answer whose
+/// ID carries another generation belongs to a write from before a reset: it is taken and dropped.
 ///
-/// Latency: 512/AxiDataW clocks for the data, and done_o comes one clock after the B answer.
+/// Latency: 512/AxiDataW + 1 clocks to req_ready_o, and done_o comes one clock after the B answer.
+/// Throughput: one write in 512/AxiDataW + 1 clocks.
 /// Errors: SLVERR and DECERR give err_o together with done_o. Nothing is repeated.
 module tpt_axi_wr import tpt_pkg::*; #(
   /// Data width of the memory port in bits: 128, 256 or 512.
   parameter int unsigned AxiDataW = 128,
   /// ID width of the memory port in bits, at least 2.
-  parameter int unsigned AxiIdW   = 8
+  parameter int unsigned AxiIdW   = 8,
+  /// Writes that may wait for an answer, 1 to 255.
+  parameter int unsigned MaxOutstanding = 8
 ) (
   /// Clock, and synchronous active-low reset.
   input  logic                  clk_i,
@@ -63,13 +66,18 @@ module tpt_axi_wr import tpt_pkg::*; #(
     $fatal(1, "tpt_axi_wr: AxiIdW must be at least 2");
   end
 
+  if (MaxOutstanding < 1 || MaxOutstanding > 255) begin : g_bad_outstanding
+    $fatal(1, "tpt_axi_wr: MaxOutstanding must be 1 to 255");
+  end
+
   localparam int unsigned Beats = MptW / AxiDataW;
   localparam int unsigned BeatW = (Beats > 1) ? $clog2(Beats) : 1;
 
   logic             aw_done_q;  // the address of this request has been taken
   logic             w_done_q;   // all data of this request have been taken
   logic [BeatW-1:0] beat_q;
-  logic             busy_q;     // a write waits for its answer
+  logic [7:0]       out_q;      // writes that wait for their answer
+  logic             room;
   logic             done_q, err_q;
 
   logic accept, aw_fire, w_fire, b_mine;
@@ -83,19 +91,20 @@ module tpt_axi_wr import tpt_pkg::*; #(
       aw_done_q <= 1'b0;
       w_done_q  <= 1'b0;
       beat_q    <= '0;
-      busy_q    <= 1'b0;
+      out_q     <= 8'd0;
       done_q    <= 1'b0;
       err_q     <= 1'b0;
     end else begin
       aw_done_q <= (aw_done_q || aw_fire) && !accept;
       w_done_q  <= (w_done_q || (w_fire && m_axi_wlast_o)) && !accept;
       if (w_fire) beat_q <= m_axi_wlast_o ? '0 : (beat_q + 1'b1);
-      busy_q <= (busy_q || accept) && !b_mine;
+      out_q  <= out_q + 8'(accept) - 8'(b_mine);
       done_q <= b_mine;
       err_q  <= b_mine && m_axi_bresp_i[1];
     end
   end
 
+  assign room        = (out_q != 8'(MaxOutstanding));
   assign req_ready_o = accept;
   assign done_o      = done_q;
   assign err_o       = err_q;
@@ -105,10 +114,10 @@ module tpt_axi_wr import tpt_pkg::*; #(
   assign m_axi_awlen_o   = 8'(Beats - 1);
   assign m_axi_awsize_o  = 3'($clog2(AxiDataW / 8));
   assign m_axi_awburst_o = 2'b01;
-  assign m_axi_awvalid_o = req_valid_i && !aw_done_q && !busy_q;
+  assign m_axi_awvalid_o = req_valid_i && !aw_done_q && room;
   assign m_axi_wstrb_o   = '1;
   assign m_axi_wlast_o   = (beat_q == BeatW'(Beats - 1));
-  assign m_axi_wvalid_o  = req_valid_i && !w_done_q && !busy_q;
+  assign m_axi_wvalid_o  = req_valid_i && !w_done_q && room;
   assign m_axi_bready_o  = 1'b1;
 
   if (Beats > 1) begin : g_beats
@@ -136,7 +145,8 @@ module tpt_axi_wr import tpt_pkg::*; #(
                                                 (req_data_i == prev_data_q)))
 `endif
   `TPT_ASSUME(RequestAligned_A, !req_valid_i || (req_addr_i[5:0] == 6'd0))
-  `TPT_ASSUME(AnswerExpected_A, !b_mine || busy_q || accept)
-  `TPT_ASSERT(AcceptHasRequest_A, !accept || (req_valid_i && !busy_q))
+  `TPT_ASSUME(AnswerExpected_A, !b_mine || (out_q != 8'd0) || accept)
+  `TPT_ASSERT(AcceptHasRequest_A, !accept || (req_valid_i && room))
+  `TPT_ASSERT(OutstandingBound_A, out_q <= 8'(MaxOutstanding))
 
 endmodule

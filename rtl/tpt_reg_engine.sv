@@ -86,7 +86,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
   input  logic [MptW-1:0]   rd_rsp_data_i,
   input  logic              rd_rsp_err_i,
 
-  /// Write of an MPT entry: one outstanding, done in or after the clock of ready.
+  /// Write of an MPT entry: done in or after the clock of ready, in order. One outstanding, but
+  /// for the clearing, where as many are offered as the writer takes (at most 255).
   output logic              wr_valid_o,
   input  logic              wr_ready_i,
   output logic [63:0]       wr_addr_o,
@@ -147,7 +148,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     StPage,      // number of the last page: shift by log_page
     StCap,       // against the table: shift by log2 of the capacity
     StSmall,
-    StAlign,     // frames, one per clock
+    StAlign,     // frames, one per clock, verdict a clock later
     StAlloc,     // choose the index
     StKeyStart,
     StKeyWait,   // make keys
@@ -259,6 +260,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic [GenW-1:0]   fl_tail_gen_q;
   logic [IndexW:0]   fl_cnt_q;
   logic [IndexW:0]   clr_q;              // next entry to clear
+  logic [7:0]        clr_out_q;          // clearing writes that wait for their answer
 
   // Strobes of the state machine.
   logic    load_cmd, load_head, load_pend, load_clear, load_fresh, load_list, load_link;
@@ -484,7 +486,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic [3:0]            tpage_bits;   // log2 of the entries of a table page
   logic [5:0]            tree_bits;
   logic [63:0]           frame_now;
-  logic                  frame_used, frame_bad;
+  logic                  frame_used, frame_bad_q, page_any_q;
 
   assign tpage_bits = 4'(cmd_q.log_tpage - 5'd3);
   always_comb begin
@@ -503,9 +505,11 @@ module tpt_reg_engine import tpt_pkg::*; #(
   assign frame_now  = cmd_q.frame[cnt_q[1:0]];
   assign frame_used = (cmd_q.level == LevelInline) ? (cnt_q[1:0] <= last_page_q) :
                                                      (cnt_q[1:0] == 2'd0);
-  assign frame_bad  = frame_used && ((frame_now[MaxLogPage-1:0] & mask_q) != '0);
 
   always_ff @(posedge clk_i) begin
+    frame_bad_q <= (state_q == StAlign) && frame_used && !cnt_q[2] &&
+                   ((frame_now[MaxLogPage-1:0] & mask_q) != '0);
+    page_any_q  <= (page_q != 65'd0);
     // Plain rules, all from the command.
     arg_q.length <= (cmd_q.length == 64'd0);
     arg_q.wrap   <= sum_q[64] && (sum_q[63:0] != 64'd0);
@@ -518,7 +522,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
                     (is_tree(cmd_q.level) && ((cmd_q.log_tpage < 5'(MinLogTPage)) ||
                                               (cmd_q.log_tpage > 5'(MaxLogTPage))));
     sum_q        <= {1'b0, cmd_q.start} + {1'b0, cmd_q.length};
-    mask_q       <= low_mask((state_q == StSmall) ? align_log : cmd_q.log_page);
+    mask_q       <= low_mask(((state_q == StSmall) || (state_q == StAlign)) ? align_log
+                                                                              : cmd_q.log_page);
     cap_q        <= (cmd_q.level == LevelInline) ? 6'd2 :
                     ((cmd_q.level == LevelFlat) || (tree_bits > 6'(PageIdxW))) ? 6'(PageIdxW)
                                                                                : tree_bits;
@@ -781,7 +786,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
       StCap:  if (shift_q == 6'd0) state_d = StSmall;
       StSmall: begin
         cnt_clr = 1'b1;
-        if (page_q != 65'd0) begin
+        if (page_any_q) begin
           fin        = 1'b1;
           fin_status = StsTableSmall;
         end else begin
@@ -790,10 +795,10 @@ module tpt_reg_engine import tpt_pkg::*; #(
       end
       StAlign: begin
         cnt_inc = 1'b1;
-        if (frame_bad) begin
+        if (frame_bad_q) begin
           fin        = 1'b1;
           fin_status = StsTableAlign;
-        end else if (cnt_q[1:0] == 2'd3) begin
+        end else if (cnt_q[2]) begin
           state_d = StAlloc;
         end
       end
@@ -841,13 +846,16 @@ module tpt_reg_engine import tpt_pkg::*; #(
         cnt_inc = 1'b1;
         if (crc_last) state_d = StWrReq;
       end
+      // While clearing the answers are only counted.
       StWrReq: begin
-        if (wr_ready_i) state_d = StWrWait;
-        if (wr_done_i) state_d = (job_q == JobClear) ? StIdle : StInv;
+        if (job_q == JobClear) begin
+          if (wr_ready_i) state_d = StIdle;
+        end else begin
+          if (wr_ready_i) state_d = StWrWait;
+          if (wr_done_i) state_d = StInv;
+        end
       end
-      StWrWait: begin
-        if (wr_done_i) state_d = (job_q == JobClear) ? StIdle : StInv;
-      end
+      StWrWait: if (wr_done_i) state_d = StInv;
       StInv: if (inv_done_i) state_d = StWrDone;
 
       StWrDone: begin
@@ -949,7 +957,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   always_ff @(posedge clk_i) begin
     if (cmd_valid_i && cmd_ready_o) begin
       cmd_q <= cmd_i;
-    end else if ((state_q == StAlign) && (cnt_q[1:0] != 2'd0) && !frame_used) begin
+    end else if ((state_q == StAlign) && !cnt_q[2] && !frame_used) begin
       // Frames as they are stored: unused ones are 0, a flat root keeps its low bits in frame 1.
       for (int unsigned f = 1; f < 4; f++) begin
         if (cnt_q[1:0] == 2'(f)) cmd_q.frame[f] <= 64'd0;
@@ -1040,11 +1048,19 @@ module tpt_reg_engine import tpt_pkg::*; #(
   // ---------------------------------------------------------------------------------------------
   // Enable
   // ---------------------------------------------------------------------------------------------
+  // While the table is cleared, all writes are those of the clearing.
+  logic clr_take, clr_done, clr_quiet;
+  assign clr_take  = (job_q == JobClear) && (state_q == StWrReq) && wr_ready_i;
+  assign clr_done  = wr_done_i && ((init_q == InitClear) || (init_q == InitError));
+  assign clr_quiet = (state_q == StIdle) && (clr_out_q == '0);
+
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      init_q <= InitOff;
-      clr_q  <= '0;
+      init_q    <= InitOff;
+      clr_q     <= '0;
+      clr_out_q <= '0;
     end else begin
+      clr_out_q <= clr_out_q + 8'(clr_take) - 8'(clr_done);
       unique case (init_q)
         InitOff: if (enable_i) init_q <= InitWait;
         InitWait: begin
@@ -1057,13 +1073,12 @@ module tpt_reg_engine import tpt_pkg::*; #(
         end
         InitClear: begin
           if (load_clear) clr_q <= clr_q + 1'b1;
-          if ((job_q == JobClear) && wr_done_i && wr_err_i) init_q <= InitError;
-          else if (state_q == StIdle) begin
-            if (!enable_i) init_q <= InitOff;
-            else if (clr_q == mpt_size_i) init_q <= InitReady;
-          end
+          if (wr_done_i && wr_err_i) init_q <= InitError;
+          else if (clr_quiet && !enable_i) init_q <= InitOff;
+          else if (clr_quiet && (clr_q == mpt_size_i)) init_q <= InitReady;
         end
-        default: if (!enable_i) init_q <= InitOff;  // ready, error
+        InitError: if (clr_quiet && !enable_i) init_q <= InitOff;
+        default:   if (!enable_i) init_q <= InitOff;  // ready
       endcase
     end
   end
@@ -1073,7 +1088,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   assign clear_error_o = (init_q == InitError);
   assign flush_o       = (init_q == InitFlush);
   assign fence_busy_o  = que_any || (state_q != StIdle) || (init_q == InitFlush) ||
-                         (active && cmd_full_q);
+                         (clr_out_q != '0) || (active && cmd_full_q);
 
   // ---------------------------------------------------------------------------------------------
   // Completion
@@ -1130,7 +1145,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
                                          (mpt_size_i <= (IndexW + 1)'(MaxMptSize))))
   `TPT_ASSUME(ReadAnswerExpected_A, !rd_rsp_valid_i || (state_q == StRdWait))
   `TPT_ASSUME(WriteAnswerExpected_A, !wr_done_i || (state_q == StWrWait) ||
-              ((state_q == StWrReq) && wr_ready_i))
+              ((state_q == StWrReq) && wr_ready_i) || (clr_out_q != '0))
+  `TPT_ASSERT(ClearAlone_A, (clr_out_q == '0) || (init_q == InitClear) || (init_q == InitError))
   `TPT_ASSERT(QueueRoom_A, !push || !que_full)
   `TPT_ASSERT(QueueNotEmpty_A, !pop || que_any)
   `TPT_ASSERT(QueueBounds_A, (que_cnt_q <= (QueW + 1)'(FenceDepth)) && (pend_q <= que_cnt_q))
@@ -1145,7 +1161,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
                                                      (fl_cnt_q != '0)))
   `TPT_ASSERT(WriteOnlyInWork_A, !wr_valid_o || (job_q == JobTail) || (job_q == JobClear) ||
               cmd_full_q)
-  `TPT_ASSERT(ClearOnlyClearing_A, !(wr_valid_o && (job_q == JobClear)) || (init_q == InitClear))
+  `TPT_ASSERT(ClearOnlyClearing_A, !(wr_valid_o && (job_q == JobClear)) || (init_q == InitClear) ||
+              (init_q == InitError))
   `TPT_ASSERT(KeysOnlyOk_A, !cpl_valid_o || (cpl_status_q == StsOk) ||
               ((cpl_lkey_q == '0) && (cpl_rkey_q == '0)))
 `ifndef SYNTHESIS
