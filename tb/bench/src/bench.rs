@@ -1,0 +1,1386 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The unit with everything around it.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tpt_golden::codec::{MPT_BYTES, RSP_WORDS};
+use tpt_golden::frames::Translation;
+use tpt_golden::keys::KeyMaker;
+use tpt_golden::mem::PhysMem;
+use tpt_golden::regs;
+use tpt_golden::types::{Beat, CmdOp, Command, Completion, Key, Request, Status, Syndrome};
+use tpt_golden::unit::{Beats, Conditions, Golden, Outcome as GoldenOutcome, Region};
+use tpt_verilated::{Config, Dut, DutOptions, Inputs, Outputs, CLIENTS};
+
+use crate::axi::{AxiConfig, AxiMem};
+use crate::client::{Client, DonePolicy, Issue, Outcome, Queued, Tag, Ticket};
+use crate::error::BenchError;
+use crate::rng::{Gate, Pattern, Rng};
+
+type Walk = Beats<Arc<Region>>;
+
+/// Order is kept between requests whose stream numbers agree in these bits (`NumStreams` = 16).
+const STREAM_MASK: u8 = 15;
+const STREAMS: usize = 16;
+
+/// How a bench is made.
+#[derive(Clone, Debug)]
+pub struct BenchOptions {
+    /// Configuration of the unit.
+    pub config: Config,
+    /// Seed of all random choices.
+    pub seed: u64,
+    /// FST file of the whole run.
+    pub waves: Option<PathBuf>,
+    /// Record waves only from this clock on (and to `waves`).
+    pub waves_from: u64,
+    /// Coverage file, see [`DutOptions`].
+    pub coverage: Option<PathBuf>,
+    /// Behaviour of the memory.
+    pub axi: AxiConfig,
+    /// Clocks without any progress after which a wait gives up.
+    pub patience: u64,
+    /// A mismatch ends the run; otherwise it is counted and the run goes on.
+    pub stop_at_mismatch: bool,
+}
+
+impl Default for BenchOptions {
+    fn default() -> Self {
+        Self {
+            config: Config::Small,
+            seed: 1,
+            waves: None,
+            waves_from: 0,
+            coverage: None,
+            axi: AxiConfig::default(),
+            patience: 50_000,
+            stop_at_mismatch: true,
+        }
+    }
+}
+
+/// What the host writes into the registers before it enables the unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitConfig {
+    /// Physical address of the MPT, on 4 KiB.
+    pub mpt_base: u64,
+    /// Entries.
+    pub mpt_size: u32,
+    /// Secret of the key permutation.
+    pub perm_secret: [u32; 4],
+    /// Secret of the tags.
+    pub tag_secret: [u32; 4],
+    /// Plain index: no permutation.
+    pub plain: bool,
+    /// Time limit of fences in clocks, 0: none.
+    pub fence_time: u32,
+}
+
+impl Default for UnitConfig {
+    fn default() -> Self {
+        Self {
+            mpt_base: 0x9000_0000,
+            mpt_size: 64,
+            perm_secret: [0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344],
+            tag_secret: [0xa409_3822, 0x299f_31d0, 0x082e_fa98, 0xec4e_6c89],
+            plain: false,
+            fence_time: 0,
+        }
+    }
+}
+
+impl UnitConfig {
+    /// Where the table is.
+    pub fn mpt_range(&self) -> Range<u64> {
+        self.mpt_base..self.mpt_base + u64::from(self.mpt_size) * MPT_BYTES as u64
+    }
+
+    fn keys(&self) -> KeyMaker {
+        KeyMaker::new(self.perm_secret, self.tag_secret, self.plain)
+    }
+}
+
+/// What comes with a command beside its words.
+#[derive(Clone, Debug, Default)]
+pub struct CommandExtra {
+    /// The true pages of the region, for REG_MR and REREG_MR.
+    pub pages: Option<Translation>,
+    /// Memory that must not be read any more once the command has succeeded: the old tables.
+    pub release: Vec<Range<u64>>,
+}
+
+/// A completion that was handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// The completion.
+    pub completion: Completion,
+    /// Clock in which its command was accepted.
+    pub accepted: u64,
+    /// Clock of the completion.
+    pub clock: u64,
+}
+
+/// Numbers of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Requests accepted.
+    pub requests: u64,
+    /// Requests answered, by the syndrome of their last beat.
+    pub by_syndrome: [u64; 18],
+    /// Requests answered, by operation code.
+    pub by_op: [u64; 8],
+    /// Segments.
+    pub segments: u64,
+    /// Bytes of all segments.
+    pub bytes: u64,
+    /// Sum of clocks from acceptance to the last beat.
+    pub request_clocks: u64,
+    /// Completions by status.
+    pub by_status: [u64; 24],
+    /// Completions by command code.
+    pub by_command: [u64; 16],
+    /// Sum of clocks from the acceptance of a command to its final completion.
+    pub command_clocks: u64,
+    /// Dones given.
+    pub dones: u64,
+    /// Dones that nobody owed.
+    pub bad_dones: u64,
+    /// Mismatches and broken rules.
+    pub mismatches: u64,
+}
+
+struct Live {
+    ticket: Ticket,
+    request: Request,
+    conditions: Conditions,
+    planted: Option<Arc<Region>>,
+    keep_beats: bool,
+    owes_done: bool,
+    accepted: u64,
+    first_beat: u64,
+    count: u64,
+    segments: u64,
+    bytes: u64,
+    beats: Vec<Beat>,
+    candidates: Vec<Candidate>,
+    holds: Option<(u32, u8)>,
+}
+
+struct Candidate {
+    walk: Walk,
+    region: Option<(u32, u8)>,
+}
+
+struct Posted {
+    command: Command,
+    extra: CommandExtra,
+    accepted: u64,
+}
+
+/// The Verilated unit, its memory port, its clients, and the golden reference that judges it.
+///
+/// Memory is not owned: every call gets it, so that a host model can work on it in between.
+pub struct Bench {
+    dut: Dut,
+    inputs: Inputs,
+    outputs: Outputs,
+    /// The memory port.
+    pub axi: AxiMem,
+    /// The reference.
+    pub golden: Golden,
+    clients: Vec<Client>,
+    streams: Vec<VecDeque<Live>>,
+    commands: VecDeque<Posted>,
+    command_driving: Option<Posted>,
+    posted: Vec<Posted>,
+    finished: VecDeque<Finished>,
+    completion_gate: Gate,
+    held_completion: Option<[u32; 19]>,
+    pages_of_next: Option<Translation>,
+    /// Regions whose segments are held by clients: requests without `done`.
+    holders: HashMap<(u32, u8), u32>,
+    rng: Rng,
+    clock: u64,
+    progress: u64,
+    last_death: u64,
+    tickets: u64,
+    unit: UnitConfig,
+    options: BenchOptions,
+    /// MPT entries may be corrupted behind the unit's back: its complaint is accepted.
+    pub expect_mpt_bad: bool,
+    mismatches: Vec<BenchError>,
+    /// Numbers since the start.
+    pub stats: Stats,
+}
+
+impl Bench {
+    /// The unit after its reset, disabled.
+    pub fn new(mem: &mut PhysMem, options: BenchOptions) -> Result<Self, BenchError> {
+        let whole = options.waves.clone().filter(|_| options.waves_from == 0);
+        let dut_options = DutOptions {
+            seed: options.seed,
+            waves: whole,
+            coverage: options.coverage.clone(),
+        };
+        let dut = Dut::new(options.config, &dut_options)?;
+        let unit = UnitConfig::default();
+        let mut bench = Self {
+            dut,
+            inputs: Inputs::default(),
+            outputs: Outputs::default(),
+            axi: AxiMem::new(
+                options.config.sizes().axi_bytes,
+                options.axi.clone(),
+                options.seed,
+            ),
+            golden: Golden::new(unit.keys(), unit.mpt_size, 3),
+            clients: (0..CLIENTS).map(|_| Client::new()).collect(),
+            streams: (0..CLIENTS * STREAMS).map(|_| VecDeque::new()).collect(),
+            commands: VecDeque::new(),
+            command_driving: None,
+            posted: Vec::new(),
+            finished: VecDeque::new(),
+            completion_gate: Gate::default(),
+            held_completion: None,
+            pages_of_next: None,
+            holders: HashMap::new(),
+            rng: Rng::new(options.seed),
+            clock: 0,
+            progress: 0,
+            last_death: 0,
+            tickets: 0,
+            unit,
+            options,
+            expect_mpt_bad: false,
+            mismatches: Vec::new(),
+            stats: Stats::default(),
+        };
+        bench.reset(mem)?;
+        Ok(bench)
+    }
+
+    /// Clocks so far.
+    pub fn clock(&self) -> u64 {
+        self.clock
+    }
+
+    /// Configuration of the unit.
+    pub fn config(&self) -> Config {
+        self.options.config
+    }
+
+    /// What the registers were set to.
+    pub fn unit(&self) -> &UnitConfig {
+        &self.unit
+    }
+
+    /// Mismatches that did not end the run.
+    pub fn mismatches(&self) -> &[BenchError] {
+        &self.mismatches
+    }
+
+    /// Random numbers of the bench, for those who drive it.
+    pub fn rng(&mut self) -> &mut Rng {
+        &mut self.rng
+    }
+
+    /// Records waves from now on.
+    pub fn open_waves(&mut self, path: &Path) -> Result<(), BenchError> {
+        Ok(self.dut.open_waves(path)?)
+    }
+
+    // ---------------------------------------------------------------------------------------------
+    // One clock
+    // ---------------------------------------------------------------------------------------------
+
+    /// One clock.
+    pub fn step(&mut self, mem: &mut PhysMem) -> Result<(), BenchError> {
+        let now = self.clock;
+        if self.options.waves_from != 0 && self.options.waves_from == now {
+            if let Some(path) = &self.options.waves {
+                self.dut.open_waves(path)?;
+            }
+        }
+        self.axi.drive(mem, &mut self.inputs.axi);
+        for c in 0..CLIENTS {
+            let client = &mut self.clients[c];
+            if client.drive(now, &mut self.rng) {
+                self.inputs.req[c * 7..c * 7 + 7].copy_from_slice(&client.request_words);
+            }
+            self.inputs.req_valid[c] = client.driving.is_some();
+            self.inputs.rsp_ready[c] = client.response_gate.next(&mut self.rng);
+            self.inputs.done_valid[c] = client.done_driving.is_some();
+            if let Some((tag, _)) = client.done_driving {
+                self.inputs.done_tag[c] = tag;
+            }
+        }
+        if self.command_driving.is_none() {
+            if let Some(posted) = self.commands.pop_front() {
+                self.inputs.cmd = posted.command.pack();
+                self.command_driving = Some(posted);
+            }
+        }
+        self.inputs.cmd_valid = self.command_driving.is_some();
+        self.inputs.cpl_ready = self.completion_gate.next(&mut self.rng);
+
+        self.dut.tick(&self.inputs, &mut self.outputs)?;
+
+        self.axi.observe(mem, &self.inputs.axi, &self.outputs.axi);
+        for c in 0..CLIENTS {
+            self.observe_client(c, now)?;
+        }
+        if self.inputs.cmd_valid && self.outputs.cmd_ready {
+            self.command_accepted(now);
+        }
+        if self.outputs.cpl_valid || self.held_completion.is_some() {
+            self.observe_completion(mem, now)?;
+        }
+        self.clock += 1;
+        if self.axi.is_violated() {
+            for violation in self.axi.take_violations() {
+                self.report(BenchError::Protocol {
+                    clock: violation.clock,
+                    text: violation.text,
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `n` clocks.
+    pub fn run(&mut self, mem: &mut PhysMem, n: u64) -> Result<(), BenchError> {
+        (0..n).try_for_each(|_| self.step(mem))
+    }
+
+    /// Steps until `until` holds. Gives up after `limit` clocks.
+    pub fn run_until(
+        &mut self,
+        mem: &mut PhysMem,
+        what: &str,
+        limit: u64,
+        mut until: impl FnMut(&mut Self) -> bool,
+    ) -> Result<(), BenchError> {
+        let end = self.clock + limit;
+        while !until(self) {
+            if self.clock >= end {
+                return self.timeout(what);
+            }
+            self.step(mem)?;
+        }
+        Ok(())
+    }
+
+    /// Steps until `until` holds. Gives up when nothing moves any more.
+    fn run_while_moving(
+        &mut self,
+        mem: &mut PhysMem,
+        what: &str,
+        mut until: impl FnMut(&mut Self) -> bool,
+    ) -> Result<(), BenchError> {
+        self.progress = self.clock;
+        while !until(self) {
+            if self.clock > self.progress + self.options.patience {
+                return self.timeout(what);
+            }
+            self.step(mem)?;
+        }
+        Ok(())
+    }
+
+    fn timeout(&self, what: &str) -> Result<(), BenchError> {
+        Err(BenchError::Timeout {
+            clock: self.clock,
+            what: what.to_owned(),
+            outstanding: self.describe(),
+        })
+    }
+
+    fn report(&mut self, error: BenchError) -> Result<(), BenchError> {
+        self.stats.mismatches += 1;
+        if self.options.stop_at_mismatch {
+            return Err(error);
+        }
+        if self.mismatches.len() < 1000 {
+            self.mismatches.push(error);
+        }
+        Ok(())
+    }
+
+    fn mismatch(&mut self, text: String) -> Result<(), BenchError> {
+        self.report(BenchError::Mismatch {
+            clock: self.clock,
+            text,
+        })
+    }
+
+    fn protocol(&mut self, text: &str) -> Result<(), BenchError> {
+        self.report(BenchError::Protocol {
+            clock: self.clock,
+            text: text.to_owned(),
+        })
+    }
+
+    /// What is under way, for reports.
+    pub fn describe(&self) -> String {
+        let mut text = String::new();
+        for (c, client) in self.clients.iter().enumerate() {
+            let live: usize = self.streams[c * STREAMS..(c + 1) * STREAMS]
+                .iter()
+                .map(VecDeque::len)
+                .sum();
+            let _ = writeln!(
+                text,
+                "client {c}: {live} requests inside, {} queued, {} offered, {} dones to give, \
+                 {} withheld{}",
+                client.queue.len(),
+                u8::from(client.driving.is_some()),
+                client.dones_pending(),
+                client.withheld.len(),
+                if client.is_stalled() { ", stalled" } else { "" },
+            );
+            for stream in &self.streams[c * STREAMS..(c + 1) * STREAMS] {
+                for live in stream.iter().take(3) {
+                    let _ = writeln!(
+                        text,
+                        "  {:?} accepted at clock {}, {} beats so far",
+                        live.request, live.accepted, live.count
+                    );
+                }
+            }
+        }
+        for posted in self.posted.iter().take(8) {
+            let _ = writeln!(
+                text,
+                "command {} ({:?}) accepted at clock {}",
+                posted.command.id,
+                posted.command.operation(),
+                posted.accepted
+            );
+        }
+        let _ = writeln!(
+            text,
+            "{} commands queued, {} offered",
+            self.commands.len(),
+            u8::from(self.command_driving.is_some())
+        );
+        text + &self.axi.describe()
+    }
+
+    // ---------------------------------------------------------------------------------------------
+    // Clients
+    // ---------------------------------------------------------------------------------------------
+
+    /// Queues a request.
+    pub fn issue(&mut self, client: usize, request: Request) -> Ticket {
+        self.issue_with(client, request, Issue::default())
+    }
+
+    /// Queues a request with more to say about it.
+    pub fn issue_with(&mut self, client: usize, request: Request, issue: Issue) -> Ticket {
+        self.tickets += 1;
+        let ticket = Ticket(self.tickets);
+        self.clients[client].queue.push_back(Queued {
+            ticket,
+            request,
+            issue,
+        });
+        ticket
+    }
+
+    /// The next request that was answered, of any client.
+    pub fn poll(&mut self) -> Option<Outcome> {
+        self.clients
+            .iter_mut()
+            .find_map(|client| client.outcomes.pop_front())
+    }
+
+    /// The next request of a client that was answered.
+    pub fn poll_client(&mut self, client: usize) -> Option<Outcome> {
+        self.clients[client].outcomes.pop_front()
+    }
+
+    /// Issues a request and waits for its answer. Outcomes of other requests stay.
+    pub fn access(
+        &mut self,
+        mem: &mut PhysMem,
+        client: usize,
+        request: Request,
+    ) -> Result<Outcome, BenchError> {
+        self.access_with(
+            mem,
+            client,
+            request,
+            Issue {
+                keep_beats: true,
+                ..Issue::default()
+            },
+        )
+    }
+
+    /// [`Bench::access`] with more to say about it.
+    pub fn access_with(
+        &mut self,
+        mem: &mut PhysMem,
+        client: usize,
+        request: Request,
+        issue: Issue,
+    ) -> Result<Outcome, BenchError> {
+        let ticket = self.issue_with(client, request, issue);
+        let mut found = None;
+        self.run_while_moving(mem, "the answer to a request", |bench| {
+            let outcomes = &mut bench.clients[client].outcomes;
+            if let Some(place) = outcomes.iter().position(|outcome| outcome.ticket == ticket) {
+                found = outcomes.remove(place);
+            }
+            found.is_some()
+        })?;
+        match found {
+            Some(outcome) => Ok(outcome),
+            None => unreachable!("the wait ends with an outcome"),
+        }
+    }
+
+    /// Requests of a client that are queued, offered or inside.
+    pub fn requests_pending(&self, client: usize) -> usize {
+        let queued = self.clients[client].queue.len();
+        let offered = usize::from(self.clients[client].driving.is_some());
+        queued + offered + self.requests_inside(client)
+    }
+
+    /// Requests of a client that were accepted and have not got their last beat.
+    pub fn requests_inside(&self, client: usize) -> usize {
+        self.streams[client * STREAMS..(client + 1) * STREAMS]
+            .iter()
+            .map(VecDeque::len)
+            .sum()
+    }
+
+    /// Waits until all requests and commands are answered and all dones given (except of clients
+    /// that are stalled or withhold them).
+    pub fn wait_idle(&mut self, mem: &mut PhysMem) -> Result<(), BenchError> {
+        self.run_while_moving(mem, "everything to be finished", |bench| {
+            bench.commands.is_empty()
+                && bench.command_driving.is_none()
+                && bench.posted.is_empty()
+                && (0..CLIENTS).all(|c| {
+                    bench.clients[c].is_stalled()
+                        || (bench.requests_pending(c) == 0 && bench.clients[c].dones_pending() == 0)
+                })
+        })
+    }
+
+    /// Waits until all requests of a client are answered.
+    pub fn wait_client(&mut self, mem: &mut PhysMem, client: usize) -> Result<(), BenchError> {
+        self.run_while_moving(mem, "the answers of a client", |bench| {
+            bench.requests_pending(client) == 0
+        })
+    }
+
+    /// When the client takes responses.
+    pub fn set_response_ready(&mut self, client: usize, pattern: Pattern) {
+        self.clients[client].response_gate = Gate::new(pattern);
+    }
+
+    /// When the client offers its next request.
+    pub fn set_request_valid(&mut self, client: usize, pattern: Pattern) {
+        self.clients[client].request_gate = Gate::new(pattern);
+    }
+
+    /// When completions are taken.
+    pub fn set_completion_ready(&mut self, pattern: Pattern) {
+        self.completion_gate = Gate::new(pattern);
+    }
+
+    /// When the client gives its dones, from now on.
+    pub fn set_done_policy(&mut self, client: usize, policy: DonePolicy) {
+        self.clients[client].done_policy = policy;
+    }
+
+    /// Gives the dones that the client has withheld so far; returns how many.
+    pub fn release_dones(&mut self, client: usize) -> usize {
+        let now = self.clock;
+        let client = &mut self.clients[client];
+        let tags: Vec<u16> = client.withheld.drain(..).collect();
+        tags.iter().for_each(|tag| client.give_done(*tag, now));
+        tags.len()
+    }
+
+    /// Dones that the client withholds.
+    pub fn dones_withheld(&self, client: usize) -> usize {
+        self.clients[client].withheld.len()
+    }
+
+    /// Sends a done that nobody owes. The tag must not be owed at this moment.
+    pub fn forge_done(&mut self, client: usize, tag: u16) {
+        self.clients[client].forge_done(tag);
+    }
+
+    /// True if the tag is not in use by the client.
+    pub fn is_tag_free(&self, client: usize, tag: u16) -> bool {
+        self.clients[client].tags[usize::from(tag)] == Tag::Free
+    }
+
+    fn observe_client(&mut self, c: usize, now: u64) -> Result<(), BenchError> {
+        if self.inputs.req_valid[c] && self.outputs.req_ready[c] {
+            if let Some(queued) = self.clients[c].driving.take() {
+                self.request_accepted(c, queued, now);
+            }
+        }
+        if self.outputs.rsp_valid[c] || self.clients[c].held.is_some() {
+            let words: [u32; RSP_WORDS] =
+                std::array::from_fn(|word| self.outputs.rsp[c * RSP_WORDS + word]);
+            if let Some(held) = self.clients[c].held {
+                if !self.outputs.rsp_valid[c] {
+                    self.protocol("response withdrawn")?;
+                } else if held != words {
+                    self.protocol("response changed while stalled")?;
+                }
+            }
+            let stalled = self.outputs.rsp_valid[c] && !self.inputs.rsp_ready[c];
+            self.clients[c].held = stalled.then_some(words);
+            if self.outputs.rsp_valid[c] && self.inputs.rsp_ready[c] {
+                self.progress = now;
+                match Beat::unpack(&words) {
+                    Ok(beat) => self.beat(c, beat, now)?,
+                    Err(error) => self.mismatch(format!("client {c}: {error}"))?,
+                }
+            }
+        }
+        if self.inputs.done_valid[c] && self.outputs.done_ready[c] {
+            self.progress = now;
+            if let Some((tag, owed)) = self.clients[c].done_driving.take() {
+                if owed {
+                    self.stats.dones += 1;
+                    let holds = self.clients[c].released(tag);
+                    self.release(holds);
+                } else {
+                    self.stats.bad_dones += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn release(&mut self, holds: Option<(u32, u8)>) {
+        if let Some(region) = holds {
+            if let Some(count) = self.holders.get_mut(&region) {
+                *count -= 1;
+                if *count == 0 {
+                    self.holders.remove(&region);
+                }
+            }
+        }
+    }
+
+    fn request_accepted(&mut self, c: usize, queued: Queued, now: u64) {
+        self.progress = now;
+        self.stats.requests += 1;
+        let Queued {
+            ticket,
+            request,
+            issue,
+        } = queued;
+        let tag = &mut self.clients[c].tags[usize::from(request.tag)];
+        let mut conditions = issue.conditions;
+        conditions.tag_busy = *tag != Tag::Free;
+        if !conditions.tag_busy {
+            *tag = Tag::Busy;
+        }
+        let stream = c * STREAMS + usize::from(request.stream & STREAM_MASK);
+        self.streams[stream].push_back(Live {
+            ticket,
+            request,
+            conditions,
+            planted: issue.region,
+            keep_beats: issue.keep_beats,
+            owes_done: !conditions.tag_busy,
+            accepted: now,
+            first_beat: 0,
+            count: 0,
+            segments: 0,
+            bytes: 0,
+            beats: Vec::new(),
+            candidates: Vec::new(),
+            holds: None,
+        });
+    }
+
+    /// Compares one beat with all outcomes that are right.
+    fn beat(&mut self, c: usize, beat: Beat, now: u64) -> Result<(), BenchError> {
+        let stream = c * STREAMS + usize::from(beat.stream & STREAM_MASK);
+        let Some(mut live) = self.streams[stream].pop_front() else {
+            return self.mismatch(format!("client {c}: beat without a request: {beat:?}"));
+        };
+        if (live.request.tag, live.request.stream) != (beat.tag, beat.stream) {
+            let text = format!(
+                "client {c}: {beat:?} out of order: the oldest request of its stream is {:?}",
+                live.request
+            );
+            self.streams[stream].push_front(live);
+            return self.mismatch(text);
+        }
+        if live.count == 0 {
+            live.first_beat = now;
+            live.candidates = self.candidates(&live, now);
+        }
+        let before: Vec<Beat> = if live.candidates.len() == 1 {
+            // The usual case, without allocation on a match.
+            let expected = live.candidates[0].walk.next();
+            if expected == Some(beat) {
+                Vec::new()
+            } else {
+                live.candidates.clear();
+                expected.into_iter().collect()
+            }
+        } else {
+            let mut expected = Vec::new();
+            live.candidates.retain_mut(|candidate| {
+                let next = candidate.walk.next();
+                expected.extend(next);
+                next == Some(beat)
+            });
+            expected
+        };
+        live.count += 1;
+        let mut text = None;
+        if live.candidates.is_empty() {
+            let injected = beat.syndrome == Syndrome::Bus
+                && (beat.pa, beat.len, beat.last) == (0, 0, true)
+                && beat.first == (live.count == 1)
+                && self
+                    .axi
+                    .last_error_beat()
+                    .is_some_and(|clock| clock >= live.accepted);
+            if !injected {
+                text = Some(format!(
+                    "client {c}: {:?}, accepted at clock {}, beat {}: expected {}, got {beat:?}",
+                    live.request,
+                    live.accepted,
+                    live.count - 1,
+                    expected_text(&before),
+                ));
+            }
+        }
+        if beat.syndrome == Syndrome::Ok && beat.len > 0 {
+            live.segments += 1;
+            live.bytes += u64::from(beat.len);
+            self.stats.segments += 1;
+            self.stats.bytes += u64::from(beat.len);
+            let region = live
+                .candidates
+                .last()
+                .and_then(|candidate| candidate.region);
+            if live.segments == 1 && live.owes_done {
+                live.holds = region;
+                if let Some(region) = region {
+                    *self.holders.entry(region).or_insert(0) += 1;
+                }
+            }
+            if self.last_death >= live.accepted && text.is_none() {
+                let all_dead = live.candidates.iter().all(|candidate| {
+                    candidate
+                        .region
+                        .is_some_and(|region| self.is_dead(region, now))
+                });
+                if all_dead {
+                    text = Some(format!(
+                        "client {c}: {beat:?} of {:?} after the end of its region",
+                        live.request
+                    ));
+                }
+            }
+        }
+        if live.keep_beats {
+            live.beats.push(beat);
+        }
+        if beat.last {
+            self.answered(c, live, beat, now);
+        } else {
+            self.streams[stream].push_front(live);
+        }
+        match text {
+            Some(text) => self.mismatch(text),
+            None => Ok(()),
+        }
+    }
+
+    /// All right answers to a request whose first beat comes now.
+    fn candidates(&self, live: &Live, now: u64) -> Vec<Candidate> {
+        if let Some(region) = &live.planted {
+            let (syndrome, _) =
+                self.golden
+                    .check_under(&live.conditions, Some(region), &live.request);
+            let walk = match syndrome {
+                Syndrome::Ok if live.request.len > 0 => {
+                    Walk::segments(region.clone(), &live.request)
+                }
+                _ => Walk::answer(&live.request, syndrome),
+            };
+            return vec![Candidate { walk, region: None }];
+        }
+        self.golden
+            .allowed(&live.conditions, &live.request, live.accepted, now)
+            .into_iter()
+            .map(|verdict| Candidate {
+                region: verdict
+                    .region
+                    .as_ref()
+                    .map(|region| (region.index, region.gen)),
+                walk: verdict.beats(&live.request),
+            })
+            .collect()
+    }
+
+    fn is_dead(&self, (index, gen): (u32, u8), now: u64) -> bool {
+        self.golden
+            .incarnations(index)
+            .filter(|incarnation| incarnation.region.gen == gen)
+            .all(|incarnation| incarnation.life.dead_by.is_some_and(|dead| dead < now))
+    }
+
+    fn answered(&mut self, c: usize, live: Live, beat: Beat, now: u64) {
+        self.stats.by_syndrome[usize::from(beat.syndrome.code())] += 1;
+        self.stats.by_op[usize::from(live.request.op & 7)] += 1;
+        self.stats.request_clocks += now - live.accepted;
+        if live.owes_done {
+            self.clients[c].finished(live.request.tag, live.holds, now, &mut self.rng);
+        }
+        self.clients[c].outcomes.push_back(Outcome {
+            ticket: live.ticket,
+            client: c,
+            request: live.request,
+            syndrome: beat.syndrome,
+            segments: live.segments,
+            bytes: live.bytes,
+            accepted: live.accepted,
+            first_beat: live.first_beat,
+            finished: now,
+            beats: live.beats,
+        });
+        // Old registrations are needed as long as a request can have met them.
+        if self.last_death != 0 && self.tickets % 64 == 0 {
+            let oldest = self
+                .streams
+                .iter()
+                .filter_map(|s| s.front())
+                .map(|l| l.accepted)
+                .min();
+            self.golden.forget_before(oldest.unwrap_or(now));
+        }
+    }
+
+    // ---------------------------------------------------------------------------------------------
+    // Commands
+    // ---------------------------------------------------------------------------------------------
+
+    /// Queues a command. Its id must not be in use.
+    pub fn post(&mut self, command: Command, extra: CommandExtra) {
+        self.commands.push_back(Posted {
+            command,
+            extra,
+            accepted: 0,
+        });
+    }
+
+    /// The next completion that came. PENDING ones are among them.
+    pub fn poll_completion(&mut self) -> Option<Finished> {
+        self.finished.pop_front()
+    }
+
+    /// Commands that are queued, offered, or without their final completion.
+    pub fn commands_pending(&self) -> usize {
+        self.commands.len() + usize::from(self.command_driving.is_some()) + self.posted.len()
+    }
+
+    /// True if a command with this id is under way.
+    pub fn is_id_in_use(&self, id: u16) -> bool {
+        self.posted
+            .iter()
+            .chain(&self.commands)
+            .chain(&self.command_driving)
+            .any(|posted| posted.command.id == id)
+    }
+
+    /// Posts a command and waits for its next completion, final or PENDING.
+    pub fn command(
+        &mut self,
+        mem: &mut PhysMem,
+        command: Command,
+        extra: CommandExtra,
+    ) -> Result<Completion, BenchError> {
+        self.post(command, extra);
+        self.wait_completion(mem, command.id)
+    }
+
+    /// Waits for the next completion of a command.
+    pub fn wait_completion(
+        &mut self,
+        mem: &mut PhysMem,
+        id: u16,
+    ) -> Result<Completion, BenchError> {
+        let mut found = None;
+        self.run_while_moving(mem, "a completion", |bench| {
+            let place = bench.finished.iter().position(|f| f.completion.id == id);
+            if let Some(place) = place {
+                found = bench.finished.remove(place);
+            }
+            found.is_some()
+        })?;
+        match found {
+            Some(finished) => Ok(finished.completion),
+            None => unreachable!("the wait ends with a completion"),
+        }
+    }
+
+    /// The true pages of the next REG_MR or REREG_MR that comes without them, through
+    /// `CommandPort`.
+    pub fn set_next_pages(&mut self, pages: Translation) {
+        self.pages_of_next = Some(pages);
+    }
+
+    fn command_accepted(&mut self, now: u64) {
+        self.progress = now;
+        let Some(mut posted) = self.command_driving.take() else {
+            return;
+        };
+        posted.accepted = now;
+        self.golden
+            .begin(&posted.command, posted.extra.pages.clone(), now);
+        self.posted.push(posted);
+    }
+
+    fn observe_completion(&mut self, mem: &mut PhysMem, now: u64) -> Result<(), BenchError> {
+        if let Some(held) = self.held_completion {
+            if !self.outputs.cpl_valid {
+                self.protocol("completion withdrawn")?;
+            } else if held != self.outputs.cpl {
+                self.protocol("completion changed while stalled")?;
+            }
+        }
+        let stalled = self.outputs.cpl_valid && !self.inputs.cpl_ready;
+        self.held_completion = stalled.then_some(self.outputs.cpl);
+        if !self.outputs.cpl_valid || !self.inputs.cpl_ready {
+            return Ok(());
+        }
+        self.progress = now;
+        match Completion::unpack(&self.outputs.cpl) {
+            Ok(completion) => self.completion(mem, completion, now),
+            Err(error) => self.mismatch(format!("completion: {error}")),
+        }
+    }
+
+    fn completion(
+        &mut self,
+        mem: &mut PhysMem,
+        completion: Completion,
+        now: u64,
+    ) -> Result<(), BenchError> {
+        self.stats.by_status[usize::from(completion.status.code())] += 1;
+        self.stats.by_command[usize::from(completion.op & 15)] += 1;
+        let Some(place) = self
+            .posted
+            .iter()
+            .position(|p| p.command.id == completion.id)
+        else {
+            return self.mismatch(format!("completion of no command: {completion:?}"));
+        };
+        let command = self.posted[place].command;
+        let accepted = self.posted[place].accepted;
+        self.finished.push_back(Finished {
+            completion,
+            accepted,
+            clock: now,
+        });
+        let old = self.named_region(&command);
+        let outcome = self.golden.complete(&completion, now);
+        if completion.status != Status::Pending {
+            self.stats.command_clocks += now - accepted;
+        }
+        let posted = match &outcome {
+            Ok(GoldenOutcome::Pending) => None,
+            _ => Some(self.posted.remove(place)),
+        };
+        match outcome {
+            Err(error) => {
+                return self.mismatch(format!("command {command:?}: {error}"));
+            }
+            Ok(GoldenOutcome::Pending) => {
+                self.last_death = now;
+                if self.unit.fence_time == 0 {
+                    return self.mismatch(format!("PENDING without a fence time: {command:?}"));
+                }
+            }
+            Ok(GoldenOutcome::Refused(status)) => {
+                let reason = match status {
+                    Status::Bus => self
+                        .axi
+                        .last_error_beat()
+                        .is_some_and(|clock| clock >= accepted),
+                    Status::MptBad => self.expect_mpt_bad,
+                    Status::Busy => self.unit.fence_time != 0,
+                    _ => false,
+                };
+                if !reason {
+                    return self
+                        .mismatch(format!("command {command:?}: {status} without a reason"));
+                }
+            }
+            Ok(GoldenOutcome::Finished) => {
+                if completion.status == Status::Ok {
+                    return self.command_done(mem, &command, posted, old, completion.lkey, now);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The registration that a command ends: the oldest one of the named index that is dying.
+    fn named_region(&self, command: &Command) -> Option<(u32, u8)> {
+        match command.operation() {
+            Some(CmdOp::DeregMr | CmdOp::ReregMr) => {}
+            _ => return None,
+        }
+        let (_, index) = self.golden.keys().decode(command.key);
+        self.golden
+            .incarnations(index)
+            .filter(|i| i.life.dying_from.is_some() && i.region.lkey == command.key)
+            .last()
+            .map(|i| (index, i.region.gen))
+    }
+
+    /// A command has succeeded: what must hold from here on.
+    fn command_done(
+        &mut self,
+        mem: &mut PhysMem,
+        command: &Command,
+        posted: Option<Posted>,
+        old: Option<(u32, u8)>,
+        lkey: Key,
+        now: u64,
+    ) -> Result<(), BenchError> {
+        let key = match command.operation() {
+            Some(CmdOp::RegMr) => lkey,
+            Some(CmdOp::DeregMr | CmdOp::ReregMr) => command.key,
+            _ => return Ok(()),
+        };
+        let (_, index) = self.golden.keys().decode(key);
+        if command.operation() != Some(CmdOp::RegMr) {
+            self.last_death = now;
+            if let Some(region) = old {
+                if let Some(count) = self.holders.get(&region) {
+                    let text = format!(
+                        "command {command:?} finished while {count} requests with segments of \
+                         index {} generation {} are not done",
+                        region.0, region.1
+                    );
+                    self.mismatch(text)?;
+                }
+            }
+            for range in posted.into_iter().flat_map(|posted| posted.extra.release) {
+                self.axi.forbid(range);
+            }
+        }
+        // The entry as it is in memory, unless a later command may have begun to change it.
+        let busy = self.posted.iter().any(|other| {
+            let (_, other_index) = self.golden.keys().decode(other.command.key);
+            other_index == index || other.command.operation() == Some(CmdOp::RegMr)
+        });
+        if !busy {
+            let mut bytes = [0; MPT_BYTES];
+            mem.read(self.entry_address(index), &mut bytes);
+            if let Err(error) = self.golden.check_entry(index, &bytes) {
+                self.mismatch(format!("after command {command:?}: {error}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Physical address of the MPT entry `index`.
+    pub fn entry_address(&self, index: u32) -> u64 {
+        self.unit.mpt_base + u64::from(index) * MPT_BYTES as u64
+    }
+
+    // ---------------------------------------------------------------------------------------------
+    // Registers
+    // ---------------------------------------------------------------------------------------------
+
+    /// Reads a register. Traffic goes on meanwhile.
+    pub fn read_register(&mut self, mem: &mut PhysMem, address: u16) -> Result<u32, BenchError> {
+        self.inputs.axil.arvalid = true;
+        self.inputs.axil.araddr = address;
+        self.run_register(mem, "a register read address", |bench| {
+            bench.outputs.axil.arready
+        })?;
+        self.inputs.axil.arvalid = false;
+        self.inputs.axil.rready = true;
+        self.run_register(mem, "register read data", |bench| bench.outputs.axil.rvalid)?;
+        self.inputs.axil.rready = false;
+        match self.outputs.axil.rresp {
+            0 => Ok(self.outputs.axil.rdata),
+            resp => Err(BenchError::Register {
+                address,
+                resp,
+                write: false,
+            }),
+        }
+    }
+
+    /// Writes a register; address and data come in any order.
+    pub fn write_register(
+        &mut self,
+        mem: &mut PhysMem,
+        address: u16,
+        value: u32,
+    ) -> Result<(), BenchError> {
+        self.write_register_strobed(mem, address, value, 15)
+    }
+
+    /// Writes the bytes of a register that `strobes` says.
+    pub fn write_register_strobed(
+        &mut self,
+        mem: &mut PhysMem,
+        address: u16,
+        value: u32,
+        strobes: u8,
+    ) -> Result<(), BenchError> {
+        self.inputs.axil.awaddr = address;
+        self.inputs.axil.wdata = value;
+        self.inputs.axil.wstrb = strobes;
+        let mut lead = self.rng.below(4);
+        let address_first = self.rng.chance(1, 2);
+        let (mut address_left, mut data_left) = (true, true);
+        let end = self.clock + 1000;
+        while address_left || data_left {
+            let wait = lead > 0;
+            lead = lead.saturating_sub(1);
+            // A valid that was raised stays.
+            self.inputs.axil.awvalid =
+                address_left && (address_first || !wait || self.inputs.axil.awvalid);
+            self.inputs.axil.wvalid =
+                data_left && (!address_first || !wait || self.inputs.axil.wvalid);
+            self.step(mem)?;
+            address_left &= !(self.inputs.axil.awvalid && self.outputs.axil.awready);
+            data_left &= !(self.inputs.axil.wvalid && self.outputs.axil.wready);
+            if self.clock > end {
+                return self.timeout("a register write");
+            }
+        }
+        self.inputs.axil.awvalid = false;
+        self.inputs.axil.wvalid = false;
+        self.inputs.axil.bready = true;
+        self.run_register(mem, "a register write response", |bench| {
+            bench.outputs.axil.bvalid
+        })?;
+        self.inputs.axil.bready = false;
+        match self.outputs.axil.bresp {
+            0 => Ok(()),
+            resp => Err(BenchError::Register {
+                address,
+                resp,
+                write: true,
+            }),
+        }
+    }
+
+    fn run_register(
+        &mut self,
+        mem: &mut PhysMem,
+        what: &str,
+        mut until: impl FnMut(&Self) -> bool,
+    ) -> Result<(), BenchError> {
+        let end = self.clock + 1000;
+        loop {
+            self.step(mem)?;
+            if until(self) {
+                return Ok(());
+            }
+            if self.clock > end {
+                return self.timeout(what);
+            }
+        }
+    }
+
+    /// All counters.
+    pub fn read_counters(
+        &mut self,
+        mem: &mut PhysMem,
+    ) -> Result<[u32; regs::counter::COUNT], BenchError> {
+        let mut values = [0; regs::counter::COUNT];
+        for (n, value) in values.iter_mut().enumerate() {
+            *value = self.read_register(mem, regs::COUNTERS + 4 * n as u16)?;
+        }
+        Ok(values)
+    }
+
+    // ---------------------------------------------------------------------------------------------
+    // Reset, enable, client reset
+    // ---------------------------------------------------------------------------------------------
+
+    /// Resets the unit: everything inside is lost, what the memory still has to answer stays. Queued
+    /// requests and commands stay queued.
+    pub fn reset(&mut self, mem: &mut PhysMem) -> Result<(), BenchError> {
+        self.inputs.rst_n = false;
+        self.inputs.axil = Default::default();
+        for clocks in 0..8 {
+            self.inputs.req_valid = [false; 2];
+            self.inputs.done_valid = [false; 2];
+            self.inputs.cmd_valid = false;
+            self.inputs.cpl_ready = false;
+            self.inputs.rsp_ready = [false; 2];
+            self.axi.drive(mem, &mut self.inputs.axi);
+            // Nothing is handed over during a reset.
+            let mut quiet = self.inputs.axi.clone();
+            quiet.arready = false;
+            quiet.awready = false;
+            quiet.wready = false;
+            quiet.rvalid = false;
+            quiet.bvalid = false;
+            std::mem::swap(&mut self.inputs.axi, &mut quiet);
+            self.dut.tick(&self.inputs, &mut self.outputs)?;
+            std::mem::swap(&mut self.inputs.axi, &mut quiet);
+            if clocks == 0 {
+                self.axi.unit_reset();
+            }
+            self.axi.idle_clock();
+            self.clock += 1;
+        }
+        self.inputs.rst_n = true;
+        self.golden.reset();
+        self.streams.iter_mut().for_each(VecDeque::clear);
+        self.clients.iter_mut().for_each(Client::restart);
+        if let Some(posted) = self.command_driving.take() {
+            self.commands.push_front(posted);
+        }
+        self.posted.clear();
+        self.held_completion = None;
+        self.holders.clear();
+        self.unit.fence_time = 0;
+        Ok(())
+    }
+
+    /// Writes the registers without enabling.
+    pub fn configure(&mut self, mem: &mut PhysMem, unit: &UnitConfig) -> Result<(), BenchError> {
+        self.write_register(mem, regs::MPT_BASE_LO, unit.mpt_base as u32)?;
+        self.write_register(mem, regs::MPT_BASE_HI, (unit.mpt_base >> 32) as u32)?;
+        self.write_register(mem, regs::MPT_SIZE, unit.mpt_size)?;
+        for word in 0..4 {
+            let offset = 4 * word as u16;
+            self.write_register(mem, regs::PERM_SECRET + offset, unit.perm_secret[word])?;
+            self.write_register(mem, regs::TAG_SECRET + offset, unit.tag_secret[word])?;
+        }
+        self.set_fence_time(mem, unit.fence_time)?;
+        self.unit = unit.clone();
+        self.golden.configure(unit.keys(), unit.mpt_size);
+        self.axi.set_mpt(unit.mpt_range());
+        Ok(())
+    }
+
+    /// Time limit of fences in clocks, 0: none.
+    pub fn set_fence_time(&mut self, mem: &mut PhysMem, clocks: u32) -> Result<(), BenchError> {
+        self.write_register(mem, regs::FENCE_TIME, clocks)?;
+        self.unit.fence_time = clocks;
+        Ok(())
+    }
+
+    /// Configures and enables the unit and waits until it is ready.
+    pub fn enable(&mut self, mem: &mut PhysMem, unit: &UnitConfig) -> Result<(), BenchError> {
+        self.configure(mem, unit)?;
+        self.start_enable(mem)?;
+        self.wait_ready(mem)
+    }
+
+    /// Sets the enable bit.
+    pub fn start_enable(&mut self, mem: &mut PhysMem) -> Result<(), BenchError> {
+        let plain = if self.unit.plain {
+            regs::ctrl::PLAIN
+        } else {
+            0
+        };
+        self.golden.enable(self.clock);
+        self.write_register(mem, regs::CTRL, regs::ctrl::ENABLE | plain)
+    }
+
+    /// Waits until the table is cleared.
+    pub fn wait_ready(&mut self, mem: &mut PhysMem) -> Result<(), BenchError> {
+        let end = self.clock + self.options.patience + u64::from(self.unit.mpt_size) * 2000;
+        while self.read_register(mem, regs::STATUS)? & regs::status::READY == 0 {
+            if self.clock > end {
+                return self.timeout("the unit to be ready");
+            }
+            self.run(mem, 10)?;
+        }
+        self.golden.ready(self.clock);
+        Ok(())
+    }
+
+    /// Clears the enable bit.
+    pub fn disable(&mut self, mem: &mut PhysMem) -> Result<(), BenchError> {
+        let plain = if self.unit.plain {
+            regs::ctrl::PLAIN
+        } else {
+            0
+        };
+        self.golden.disabling(self.clock);
+        self.write_register(mem, regs::CTRL, plain)?;
+        self.last_death = self.clock;
+        self.golden.disabled(self.clock);
+        Ok(())
+    }
+
+    /// Resets one client and waits for the end: its requests are dropped, its tags are free.
+    pub fn reset_client(&mut self, mem: &mut PhysMem, client: usize) -> Result<(), BenchError> {
+        let bit = 1 << client;
+        // The client itself is reset: it offers nothing and keeps nothing.
+        self.clients[client].hold = true;
+        let owed: Vec<(u32, u8)> = self.clients[client]
+            .tags
+            .iter()
+            .filter_map(|tag| {
+                if let Tag::Owed(holds) = tag {
+                    *holds
+                } else {
+                    None
+                }
+            })
+            .collect();
+        self.clients[client].restart();
+        // Beats may come until the reset has got through, and are checked as ever; then what is
+        // held may vanish.
+        let response_gate = self.clients[client].response_gate.clone();
+        self.clients[client].response_gate = Gate::new(Pattern::Always);
+        let written = self.write_register(mem, regs::CLIENT_RESET, bit);
+        let mut result = written;
+        let end = self.clock + self.options.patience;
+        while result.is_ok() {
+            match self.read_register(mem, regs::CLIENT_RESET) {
+                Ok(value) if value & bit == 0 => break,
+                Ok(_) if self.clock > end => result = self.timeout("the end of a client reset"),
+                Ok(_) => {}
+                Err(error) => result = Err(error),
+            }
+        }
+        let state = &mut self.clients[client];
+        state.response_gate = response_gate;
+        state.hold = false;
+        state.restart();
+        for stream in client * STREAMS..(client + 1) * STREAMS {
+            let live: Vec<Live> = self.streams[stream].drain(..).collect();
+            live.into_iter().for_each(|live| self.release(live.holds));
+        }
+        owed.into_iter()
+            .for_each(|region| self.release(Some(region)));
+        result
+    }
+}
+
+fn expected_text(beats: &[Beat]) -> String {
+    match beats {
+        [] => "nothing".to_owned(),
+        [beat] => format!("{beat:?}"),
+        beats => format!("one of {beats:?}"),
+    }
+}
