@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The golden unit: registration and protection, as they must behave.
+//!
+//! [`Golden`] answers three questions:
+//!
+//! * **What does a command do?** [`Golden::command`] gives the completion, with the status and the
+//!   keys that the hardware must give. A bench that watches hardware at work splits this into
+//!   [`Golden::begin`] (the command was accepted) and [`Golden::complete`] (its completion came).
+//! * **May a request pass?** [`Golden::check`] applies the rules, in the order of their numbers,
+//!   to one region; [`Golden::judge`] finds the region by the key first.
+//! * **Where does it go?** [`Golden::beats`] cuts an accepted request into physical segments.
+//!
+//! Regions come with their true pages (a [`Translation`]); tables in memory are never read.
+//!
+//! # Races
+//!
+//! A request may overlap a command that gives birth to a region or ends it. Each registration of
+//! an index is an *incarnation* with a [`Life`] of four clocks:
+//!
+//! ```text
+//!   born_from       born_by                     dying_from       dead_by
+//!   REG accepted    REG completion              DEREG accepted   DEREG completion
+//!  ─────┼───────────────┼──────────────────────────┼────────────────┼─────▶ clock
+//!  dead │   may live    │          lives           │    may live    │ dead
+//! ```
+//!
+//! A request that was inside the unit during a window of clocks may be judged as of any moment of
+//! that window: [`Golden::allowed`] lists the right outcomes. Outside of races it is exactly one.
+
+mod commands;
+mod life;
+mod region;
+mod rules;
+mod segments;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::codec::{MptEntry, MptError, MPT_BYTES};
+use crate::frames::Translation;
+use crate::keys::KeyMaker;
+use crate::types::*;
+
+use commands::InFlight;
+pub use commands::{CompletionError, Outcome};
+pub use life::{Incarnation, Life};
+pub use region::{page_count, table_capacity, Region, INLINE_PAGES, MAX_PAGES};
+pub use rules::{Conditions, Verdict, MAX_REQUEST};
+pub use segments::Beats;
+
+/// The address space: one past the last byte.
+const ADDRESS_SPACE: u128 = 1 << 64;
+
+/// Why an entry in memory is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EntryError {
+    /// It is corrupted.
+    #[error("entry {index}: {source}")]
+    Corrupt {
+        /// Index of the entry.
+        index: u32,
+        /// What is wrong.
+        source: MptError,
+    },
+    /// It is not the entry of the region.
+    #[error("entry {index}: expected {expected:?}, found {found:?}")]
+    Differs {
+        /// Index of the entry.
+        index: u32,
+        /// As it should be.
+        expected: Box<MptEntry>,
+        /// As it is.
+        found: Box<MptEntry>,
+    },
+}
+
+/// One place of the table of regions.
+#[derive(Clone, Debug)]
+struct Slot {
+    state: State,
+    gen: u8,
+    /// A bus error has made the slot unusable.
+    retired: bool,
+    /// Registrations that requests in flight may still meet, oldest first. The last one is the
+    /// current one unless the slot is free.
+    incarnations: VecDeque<Incarnation>,
+}
+
+impl Slot {
+    const EMPTY: Slot = Slot {
+        state: State::Free,
+        gen: 0,
+        retired: false,
+        incarnations: VecDeque::new(),
+    };
+
+    /// The region that holds the slot.
+    fn current(&self) -> Option<&Incarnation> {
+        match self.state {
+            State::Free => None,
+            State::Valid | State::Invalid => self.incarnations.back(),
+        }
+    }
+}
+
+/// The golden model of the unit. See the [module](self).
+#[derive(Clone, Debug)]
+pub struct Golden {
+    keys: KeyMaker,
+    table_size: u32,
+    max_levels: u8,
+    /// When the unit serves; `None`: it was never enabled since reset.
+    power: Option<Life>,
+    era: u32,
+    /// Slots that were ever used; index 0 is never handed out.
+    slots: Vec<Slot>,
+    /// The lowest index that was never handed out.
+    fresh: u32,
+    /// Indices that came back, in the order in which they will be used again.
+    free: VecDeque<u32>,
+    in_flight: VecDeque<InFlight>,
+    /// Indices with dead incarnations, in the order of their deaths.
+    graves: VecDeque<u32>,
+    /// The latest clock that was mentioned.
+    clock: u64,
+}
+
+impl Golden {
+    /// A unit after reset: disabled, with a table of `table_size` entries (1 to 2^23; index 0 is
+    /// not used), walking up to `max_levels` levels.
+    pub fn new(keys: KeyMaker, table_size: u32, max_levels: u8) -> Golden {
+        Golden {
+            keys,
+            table_size,
+            max_levels,
+            power: None,
+            era: 0,
+            slots: Vec::new(),
+            fresh: 1,
+            free: VecDeque::new(),
+            in_flight: VecDeque::new(),
+            graves: VecDeque::new(),
+            clock: 0,
+        }
+    }
+
+    /// A unit that serves from clock 0 on.
+    pub fn enabled(keys: KeyMaker, table_size: u32, max_levels: u8) -> Golden {
+        let mut golden = Golden::new(keys, table_size, max_levels);
+        golden.enable(0);
+        golden.ready(0);
+        golden
+    }
+
+    /// The maker of keys.
+    pub fn keys(&self) -> &KeyMaker {
+        &self.keys
+    }
+
+    /// Replaces the secrets and the table size, as is allowed while the unit is disabled.
+    pub fn configure(&mut self, keys: KeyMaker, table_size: u32) {
+        self.keys = keys;
+        self.table_size = table_size;
+    }
+
+    /// Entries in the table.
+    pub fn table_size(&self) -> u32 {
+        self.table_size
+    }
+
+    // ---------------------------------------------------------------------------------------------
+    // Enable and reset
+    // ---------------------------------------------------------------------------------------------
+
+    /// Reset: everything is forgotten, the unit is disabled.
+    pub fn reset(&mut self) {
+        *self = Golden {
+            era: self.era + 1,
+            clock: self.clock,
+            ..Golden::new(self.keys.clone(), self.table_size, self.max_levels)
+        };
+    }
+
+    /// The host sets the enable bit: the table will be cleared. Every generation starts again.
+    pub fn enable(&mut self, now: u64) {
+        self.clock = self.clock.max(now);
+        self.end_all(now, now);
+        self.power = Some(Life::from(now));
+        self.era += 1;
+        self.fresh = 1;
+        self.free.clear();
+        for slot in &mut self.slots {
+            (slot.state, slot.gen, slot.retired) = (State::Free, 0, false);
+        }
+    }
+
+    /// The host has seen the status bit "ready".
+    pub fn ready(&mut self, now: u64) {
+        self.clock = self.clock.max(now);
+        if let Some(power) = &mut self.power {
+            power.born_by.get_or_insert(now);
+        }
+    }
+
+    /// The host begins to clear the enable bit: from here on requests may be refused.
+    pub fn disabling(&mut self, now: u64) {
+        self.clock = self.clock.max(now);
+        if let Some(power) = &mut self.power {
+            power.dying_from.get_or_insert(now);
+        }
+    }
+
+    /// The enable bit is cleared: later requests are refused, and all keys are dead.
+    pub fn disabled(&mut self, now: u64) {
+        self.disabling(now);
+        let mut from = now;
+        if let Some(power) = &mut self.power {
+            power.dead_by.get_or_insert(now);
+            from = power.dying_from.unwrap_or(now);
+        }
+        self.end_all(from, now);
+    }
+
+    /// Does the unit serve, as far as the host knows?
+    pub fn is_ready(&self) -> bool {
+        self.power
+            .is_some_and(|power| power.born_by.is_some() && power.dying_from.is_none())
+    }
+
+    fn end_all(&mut self, from: u64, by: u64) {
+        for (index, slot) in self.slots.iter_mut().enumerate() {
+            if slot.state != State::Free {
+                slot.state = State::Free;
+                if let Some(last) = slot.incarnations.back_mut() {
+                    last.life.dying_from.get_or_insert(from);
+                    if last.life.dead_by.is_none() {
+                        last.life.dead_by = Some(by);
+                        self.graves.push_back(index as u32);
+                    }
+                }
+            }
+        }
+    }
+
+    // ---------------------------------------------------------------------------------------------
+    // The table of regions
+    // ---------------------------------------------------------------------------------------------
+
+    /// The valid region of an index.
+    pub fn current(&self, index: u32) -> Option<&Arc<Region>> {
+        let slot = self.slots.get(index as usize)?;
+        match slot.state {
+            State::Valid => slot.current().map(|incarnation| &incarnation.region),
+            State::Free | State::Invalid => None,
+        }
+    }
+
+    /// All valid regions, in the order of their indices.
+    pub fn regions(&self) -> impl Iterator<Item = &Arc<Region>> {
+        (0..self.slots.len() as u32).filter_map(|index| self.current(index))
+    }
+
+    /// The registrations of an index that are remembered, oldest first.
+    pub fn incarnations(&self, index: u32) -> impl Iterator<Item = &Incarnation> {
+        self.slots
+            .get(index as usize)
+            .into_iter()
+            .flat_map(|slot| &slot.incarnations)
+    }
+
+    /// State and generation of an index.
+    pub fn slot(&self, index: u32) -> (State, u8) {
+        self.slots
+            .get(index as usize)
+            .map_or((State::Free, 0), |slot| (slot.state, slot.gen))
+    }
+
+    /// Replaces the pages of the current region of an index: for tests that change the table
+    /// behind the back of the driver. Does nothing if there is none.
+    pub fn set_pages(&mut self, index: u32, pages: Translation) {
+        let slot = self
+            .slots
+            .get_mut(index as usize)
+            .filter(|slot| slot.state != State::Free);
+        if let Some(current) = slot.and_then(|slot| slot.incarnations.back_mut()) {
+            current.region = Arc::new(Region {
+                pages,
+                ..Region::clone(&current.region)
+            });
+        }
+    }
+
+    /// Compares an entry in memory with what it must be, when no command on it is in flight.
+    ///
+    /// Of a free entry only state and generation are looked at: the unit may keep its list of free
+    /// entries in the rest. A retired entry is whatever the memory has kept.
+    pub fn check_entry(&self, index: u32, bytes: &[u8; MPT_BYTES]) -> Result<(), EntryError> {
+        if self
+            .slots
+            .get(index as usize)
+            .is_some_and(|slot| slot.retired)
+        {
+            return Ok(());
+        }
+        let found =
+            MptEntry::decode(bytes).map_err(|source| EntryError::Corrupt { index, source })?;
+        let (state, gen) = self.slot(index);
+        let current = self.slots.get(index as usize).and_then(Slot::current);
+        let (expected, compared) = match current {
+            Some(Incarnation { region, .. }) => (region.entry(state), found),
+            None => {
+                let free = MptEntry {
+                    gen,
+                    ..MptEntry::default()
+                };
+                (
+                    free,
+                    MptEntry {
+                        gen: found.gen,
+                        state: found.state,
+                        ..free
+                    },
+                )
+            }
+        };
+        if compared == expected {
+            Ok(())
+        } else {
+            Err(EntryError::Differs {
+                index,
+                expected: Box::new(expected),
+                found: Box::new(found),
+            })
+        }
+    }
+
+    /// Forgets what ended before `oldest`, the clock at which the oldest request in flight was
+    /// accepted. Keeps memory bounded in long runs.
+    pub fn forget_before(&mut self, oldest: u64) {
+        while let Some(&index) = self.graves.front() {
+            let incarnations = &mut self.slots[index as usize].incarnations;
+            match incarnations
+                .front()
+                .and_then(|incarnation| incarnation.life.dead_by)
+            {
+                Some(dead) if dead >= oldest => return,
+                Some(_) => {
+                    incarnations.pop_front();
+                }
+                None => {}
+            }
+            self.graves.pop_front();
+        }
+    }
+}

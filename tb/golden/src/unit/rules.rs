@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The rules of the check.
+
+use std::sync::Arc;
+
+use super::{Beats, Golden, Region, ADDRESS_SPACE};
+use crate::types::*;
+
+/// Longest request in bytes: the maximum message size of IBTA.
+pub const MAX_REQUEST: u32 = 1 << 31;
+
+/// Facts from outside the region that decide about a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Conditions {
+    /// The unit is not enabled or not ready.
+    pub disabled: bool,
+    /// The tag belongs to a request that is not done.
+    pub tag_busy: bool,
+    /// The entry could not be read.
+    pub bus: bool,
+    /// The entry is corrupted.
+    pub mpt_bad: bool,
+    /// The entry is in state INVALID (a region given beside it is judged all the same, for the
+    /// mask).
+    pub invalid: bool,
+    /// The parent of a window is gone.
+    pub parent_gone: bool,
+}
+
+/// What is to be answered to a request.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// The first failure, or `Ok`.
+    pub syndrome: Syndrome,
+    /// Every rule that fails: bit n is syndrome n.
+    pub mask: u32,
+    /// The region whose pages are reached; `None` if no address is given out.
+    pub region: Option<Arc<Region>>,
+}
+
+impl Verdict {
+    /// The beats of the answer. The walk may still end with a fault.
+    pub fn beats(&self, request: &Request) -> Beats<Arc<Region>> {
+        match &self.region {
+            Some(region) => Beats::segments(region.clone(), request),
+            None => Beats::answer(request, self.syndrome),
+        }
+    }
+
+    fn same_as(&self, other: &Verdict) -> bool {
+        self.syndrome == other.syndrome
+            && match (&self.region, &other.region) {
+                (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+                (None, None) => true,
+                _ => false,
+            }
+    }
+}
+
+impl Golden {
+    /// Applies rules 0 to 11 to a request and the valid region that its key names (`None`: the
+    /// entry is not valid). Returns the first failure and the mask of all failures that can be
+    /// known: without a region, those of rules 0 to 3.
+    pub fn check(&self, region: Option<&Region>, request: &Request) -> (Syndrome, u32) {
+        self.check_under(&Conditions::default(), region, request)
+    }
+
+    /// [`Golden::check`] when there is more to know than the region.
+    pub fn check_under(
+        &self,
+        conditions: &Conditions,
+        region: Option<&Region>,
+        request: &Request,
+    ) -> (Syndrome, u32) {
+        let mut failures = Failures::default();
+        let mut refuse_if = |syndrome, failed| failures.note(syndrome, failed);
+        let operation = request.operation();
+        let atomic = operation == Some(Op::RemoteAtomic);
+        let len = u64::from(request.len);
+        let (role, index) = self.keys.decode(request.key);
+
+        refuse_if(Syndrome::Disabled, conditions.disabled);
+        refuse_if(Syndrome::TagBusy, conditions.tag_busy);
+
+        // Rule 0: atomics are 8 bytes long; an empty request never looks at its key.
+        if atomic {
+            refuse_if(Syndrome::Align, len != 8);
+        } else if len == 0 {
+            return failures.result();
+        }
+        // Rules 1 and 2.
+        refuse_if(Syndrome::Length, request.len > MAX_REQUEST);
+        refuse_if(Syndrome::KeyIndex, index >= self.table_size);
+        // The entry.
+        refuse_if(Syndrome::Bus, conditions.bus);
+        refuse_if(Syndrome::MptBad, conditions.mpt_bad);
+        // Rule 3.
+        if index < self.table_size && !conditions.bus && !conditions.mpt_bad {
+            refuse_if(Syndrome::KeyState, region.is_none() || conditions.invalid);
+        }
+        let Some(region) = region else {
+            return failures.result();
+        };
+
+        // Rule 4: a key works in its own role only, and only if the region has that role.
+        let tag_fits = region.key(role).tag() == request.key.tag();
+        let key_fits = role == request.role() && region.has_role(role) && tag_fits;
+        refuse_if(Syndrome::KeyTag, !key_fits);
+        // Rules 5 and 6.
+        refuse_if(Syndrome::Pd, region.pd != request.pd);
+        refuse_if(
+            Syndrome::Qp,
+            region.kind == Kind::Mw2 && region.qpn != request.qpn,
+        );
+        // Rule 7.
+        let granted = operation.is_some_and(|op| region.access.contains(op.needed_right()));
+        refuse_if(Syndrome::Rights, !granted);
+        // Rule 8: the last byte may be the last of the address space.
+        refuse_if(
+            Syndrome::Wrap,
+            u128::from(request.va) + u128::from(len) > ADDRESS_SPACE,
+        );
+        // Rule 9, by subtraction: no sum that could wrap.
+        let inside = match request.va.checked_sub(region.base()) {
+            Some(offset) => offset <= region.length && len <= region.length - offset,
+            None => false,
+        };
+        refuse_if(Syndrome::Bounds, !inside);
+        // Rule 10.
+        refuse_if(Syndrome::Align, atomic && request.va % 8 != 0);
+        // Rule 11.
+        refuse_if(
+            Syndrome::Parent,
+            region.kind.is_window() && conditions.parent_gone,
+        );
+        failures.result()
+    }
+
+    /// The beats that answer a request, given the valid region that its key names.
+    pub fn beats<'r>(&self, region: Option<&'r Region>, request: &Request) -> Beats<&'r Region> {
+        match (self.check(region, request).0, region) {
+            (Syndrome::Ok, Some(region)) if request.len > 0 => Beats::segments(region, request),
+            (syndrome, _) => Beats::answer(request, syndrome),
+        }
+    }
+
+    /// The verdict on a request at this moment, when no command is in flight.
+    pub fn judge(&self, request: &Request) -> Verdict {
+        let region = self.current(self.keys.decode(request.key).1);
+        let conditions = Conditions {
+            disabled: !self.is_ready(),
+            ..Conditions::default()
+        };
+        self.verdict(&conditions, region, request)
+    }
+
+    /// Every right verdict on a request that was accepted at clock `from` and answered at clock
+    /// `to`. `conditions.disabled` is found out here.
+    pub fn allowed(
+        &self,
+        conditions: &Conditions,
+        request: &Request,
+        from: u64,
+        to: u64,
+    ) -> Vec<Verdict> {
+        let mut verdicts = Vec::with_capacity(1);
+        if !self.power.is_some_and(|power| power.lives(from, to)) {
+            let disabled = Conditions {
+                disabled: true,
+                ..*conditions
+            };
+            verdicts.push(self.verdict(&disabled, None, request));
+        }
+        if !self.power.is_some_and(|power| power.may_live(from, to)) {
+            return verdicts;
+        }
+        let enabled = Conditions {
+            disabled: false,
+            ..*conditions
+        };
+        let index = self.keys.decode(request.key).1;
+        let alive: Vec<_> = self
+            .incarnations(index)
+            .filter(|known| known.life.may_live(from, to))
+            .collect();
+        // Two registrations of one index are never alive at once.
+        let candidates: Vec<_> = match alive.iter().find(|known| known.life.lives(from, to)) {
+            Some(certain) => vec![Some(&certain.region)],
+            None => alive
+                .iter()
+                .map(|known| Some(&known.region))
+                .chain([None])
+                .collect(),
+        };
+        for region in candidates {
+            let verdict = self.verdict(&enabled, region, request);
+            if !verdicts.iter().any(|known| known.same_as(&verdict)) {
+                verdicts.push(verdict);
+            }
+        }
+        verdicts
+    }
+
+    fn verdict(
+        &self,
+        conditions: &Conditions,
+        region: Option<&Arc<Region>>,
+        request: &Request,
+    ) -> Verdict {
+        let (syndrome, mask) = self.check_under(conditions, region.map(Arc::as_ref), request);
+        let reached = syndrome == Syndrome::Ok && request.len > 0;
+        Verdict {
+            syndrome,
+            mask,
+            region: region.filter(|_| reached).cloned(),
+        }
+    }
+}
+
+/// Collects failures in the order of the rules.
+#[derive(Default)]
+struct Failures {
+    first: Option<Syndrome>,
+    mask: u32,
+}
+
+impl Failures {
+    fn note(&mut self, syndrome: Syndrome, failed: bool) {
+        if failed {
+            self.first.get_or_insert(syndrome);
+            self.mask |= syndrome.bit();
+        }
+    }
+
+    fn result(&self) -> (Syndrome, u32) {
+        (self.first.unwrap_or(Syndrome::Ok), self.mask)
+    }
+}

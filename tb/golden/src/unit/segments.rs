@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How an accepted request is cut into physical segments.
+
+use std::ops::Deref;
+
+use super::Region;
+use crate::types::*;
+
+/// The beats that answer a request, one by one. See [`Golden::beats`].
+#[derive(Clone, Debug)]
+pub struct Beats<R> {
+    request: Request,
+    first: bool,
+    rest: Rest<R>,
+}
+
+#[derive(Clone, Debug)]
+enum Rest<R> {
+    /// One beat without an address.
+    Answer(Syndrome),
+    /// `left` bytes from `offset` inside page `page` on.
+    Walk {
+        region: R,
+        page: u64,
+        offset: u64,
+        left: u64,
+    },
+    /// Nothing.
+    End,
+}
+
+impl<R: Deref<Target = Region>> Beats<R> {
+    /// The single beat of a refused (or empty) request.
+    pub fn answer(request: &Request, syndrome: Syndrome) -> Self {
+        Beats {
+            request: *request,
+            first: true,
+            rest: Rest::Answer(syndrome),
+        }
+    }
+
+    /// The segments of a request that passed the rules up to 11.
+    pub fn segments(region: R, request: &Request) -> Self {
+        let from_first_page =
+            u128::from(request.va.wrapping_sub(region.base())) + u128::from(region.first_offset());
+        let rest = Rest::Walk {
+            page: (from_first_page >> region.log_page) as u64,
+            offset: from_first_page as u64 & region.page_mask(),
+            left: request.len.into(),
+            region,
+        };
+        Beats {
+            request: *request,
+            first: true,
+            rest,
+        }
+    }
+
+    fn beat(&mut self, syndrome: Syndrome, pa: u64, len: u32, last: bool) -> Beat {
+        let first = std::mem::replace(&mut self.first, false);
+        if last {
+            self.rest = Rest::End;
+        }
+        let Request { tag, stream, .. } = self.request;
+        Beat {
+            tag,
+            stream,
+            syndrome,
+            pa,
+            len,
+            first,
+            last,
+        }
+    }
+}
+
+impl<R: Deref<Target = Region>> Iterator for Beats<R> {
+    type Item = Beat;
+
+    fn next(&mut self) -> Option<Beat> {
+        let write = self.request.operation().is_some_and(Op::writes);
+        match &mut self.rest {
+            Rest::End => None,
+            Rest::Answer(syndrome) => {
+                let syndrome = *syndrome;
+                Some(self.beat(syndrome, 0, 0, true))
+            }
+            Rest::Walk {
+                region,
+                page,
+                offset,
+                left,
+            } => match region.page(*page, write) {
+                Err(fault) => Some(self.beat(fault, 0, 0, true)),
+                Ok(pa) => {
+                    let pa = pa + *offset;
+                    let len = (region.page_mask() - *offset).min(*left - 1) + 1;
+                    *page += 1;
+                    *offset = 0;
+                    *left -= len;
+                    let last = *left == 0;
+                    Some(self.beat(Syndrome::Ok, pa, len as u32, last))
+                }
+            },
+        }
+    }
+}
