@@ -7,9 +7,12 @@
 #![warn(missing_docs)]
 
 pub mod addresses;
-pub mod golden_target;
 pub mod input;
+pub mod machine;
 pub mod report;
+#[cfg(feature = "rtl")]
+pub mod rtl;
+pub mod scenario;
 pub mod tally;
 pub mod target;
 pub mod trace;

@@ -1,14 +1,14 @@
 // Copyright OpenTPT contributors.
 // SPDX-License-Identifier: Apache-2.0
 //! The command line.
-use tpt::golden_target::GoldenTarget;
+use tpt::machine::GoldenTarget;
 use tpt::input::{kind_of, Kind, Lines};
 use tpt::tally::Tally;
 use tpt::trace;
 use tpt::verdicts::{parse, replay::Replayer};
 fn main() -> anyhow::Result<()> {
     let mut tally = Tally::default();
-    let mut t = GoldenTarget::new(1, 4096, 3);
+    let mut t = GoldenTarget::golden(1, 4096); tpt::target::Target::enable(&mut t)?;
     println!("{}", trace::replay::TraceReport::head());
     for f in std::env::args().skip(1) {
         let mut lines = Lines::open(f.as_ref())?;

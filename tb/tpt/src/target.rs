@@ -5,37 +5,13 @@
 //! beat is compared with it.
 
 use tpt_golden::frames::FrameList;
-use tpt_golden::types::{Access, Command, Completion, Encoding, Key, Request, Status, Syndrome};
+use tpt_golden::mtt::Shape;
+use tpt_golden::types::{Access, Command, Completion, Key, Request, Status, Syndrome};
 
 /// Client number of the requester side (sends, gathers, sinks of reads).
 pub const REQUESTER: u8 = 0;
 /// Client number of the responder side (remote accesses, receives).
 pub const RESPONDER: u8 = 1;
-
-/// How a region is laid out. `None` leaves the choice to the driver: best page size, smallest
-/// table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
-    /// log2 of the page size.
-    pub log_page: Option<u8>,
-    /// Table level: 0 to 4, or 5 for a flat table.
-    pub level: Option<u8>,
-    /// log2 of the table page.
-    pub log_tpage: u8,
-    /// Encoding of the table entries.
-    pub encoding: Encoding,
-}
-
-impl Default for Shape {
-    fn default() -> Self {
-        Self {
-            log_page: None,
-            level: None,
-            log_tpage: 12,
-            encoding: Encoding::Raw,
-        }
-    }
-}
 
 /// A registration.
 #[derive(Debug, Clone)]
@@ -50,7 +26,7 @@ pub struct Registration {
     pub access: Access,
     /// The frames under the region, as pages of 4 KiB from the one that holds `start`.
     pub frames: FrameList,
-    /// Layout.
+    /// Page size and table, as far as they are not left to the driver.
     pub shape: Shape,
 }
 
@@ -77,6 +53,30 @@ pub struct Region {
     pub table_bytes: u64,
 }
 
+/// Why a registration was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// By the unit.
+    #[error("{0}")]
+    Unit(Status),
+    /// By the driver, before the unit saw it.
+    #[error("by the driver: {0}")]
+    Driver(String),
+}
+
+/// What is damaged on purpose, to see that the unit notices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Damage {
+    /// The table entry of this page is zero.
+    Absent(u64),
+    /// The table entry of this page has a bit set that must be zero.
+    Misaligned(u64),
+    /// Memory answers reads of this page's table entry with an error.
+    Bus(u64),
+    /// A bit of the region's entry is turned over.
+    Entry,
+}
+
 /// One access. The tag of the request is the target's to choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access1 {
@@ -95,13 +95,17 @@ pub struct Answer {
     pub segments: Vec<(u64, u32)>,
 }
 
-/// A failure of the target itself: not a refusal but a defect (a mismatch found by the
-/// scoreboard, a hang, an assertion).
-#[derive(Debug, thiserror::Error)]
+/// A failure of the target itself: not a refusal but a defect.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
-    /// Unit and reference disagree.
-    #[error("mismatch: {0}")]
-    Mismatch(String),
+    /// The unit does something else than the reference, breaks a rule of its ports, or hangs.
+    #[error("{text}")]
+    Mismatch {
+        /// Clock, if there is one.
+        clock: Option<u64>,
+        /// What was expected and what came.
+        text: String,
+    },
     /// Anything else that stops the run.
     #[error("{0}")]
     Failed(String),
@@ -157,8 +161,8 @@ impl std::ops::Add for Counters {
 
 /// The golden reference alone, or the simulated unit.
 pub trait Target {
-    /// Registers memory as a driver does it. The inner error is the status of a refused command.
-    fn register(&mut self, args: &Registration) -> Result<Result<Region, Status>, TargetError>;
+    /// Registers memory as a driver does it.
+    fn register(&mut self, args: &Registration) -> Result<Result<Region, Refused>, TargetError>;
 
     /// Deregisters. Returns when the fence is done.
     fn deregister(&mut self, id: RegionId) -> Result<Status, TargetError>;
@@ -171,6 +175,30 @@ pub trait Target {
     /// in the same order.
     fn access(&mut self, batch: &[Access1]) -> Result<Vec<Answer>, TargetError>;
 
+    /// The same, while regions are deregistered: each when so many accesses of the batch have been
+    /// accepted. Later accesses may or may not find the region.
+    fn access_while(
+        &mut self,
+        batch: &[Access1],
+        deregister: &[(usize, RegionId)],
+    ) -> Result<Vec<Answer>, TargetError>;
+
+    /// Damages the table or the entry of a region, or (`false`) undoes it. The unit must not have
+    /// seen what is damaged before.
+    fn damage(&mut self, id: RegionId, what: Damage, on: bool) -> Result<(), TargetError>;
+
+    /// Sends an access while the unit is disabled. Only before [`Target::enable`].
+    fn access_disabled(&mut self, access: &Access1) -> Result<Answer, TargetError>;
+
+    /// Enables the unit; needed before anything else but [`Target::access_disabled`].
+    fn enable(&mut self) -> Result<(), TargetError>;
+
+    /// Sends an access with the tag of an earlier one that is not done.
+    fn access_tag_busy(&mut self, access: &Access1) -> Result<Answer, TargetError>;
+
     /// Counters; `None` for the golden reference, which has no clocks.
-    fn counters(&mut self) -> Option<Counters>;
+    fn counters(&mut self) -> Result<Option<Counters>, TargetError>;
+
+    /// Clocks since the start, without asking the unit.
+    fn clock(&self) -> Option<u64>;
 }

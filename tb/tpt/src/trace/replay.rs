@@ -17,6 +17,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{json, Value};
 use tpt_golden::frames::{FrameList, Page};
+use tpt_golden::mtt::Shape;
 use tpt_golden::types::{Access, CmdOp, Command, Encoding, Key, Request, Role, Status, LEVEL_FLAT};
 
 use super::follow::{self, End, Ends};
@@ -340,7 +341,7 @@ impl<'a> Replayer<'a> {
             length: reg.length,
             access: Access(reg.access),
             frames: frames.clone(),
-            shape: target::Shape::default(),
+            shape: Shape::default(),
         })?;
         match made {
             Err(status) => self.judge(
@@ -622,9 +623,9 @@ impl<'a> Replayer<'a> {
         if self.waiting.is_empty() {
             return Ok(());
         }
-        let before = t.counters();
+        let before = t.counters()?;
         let answers = t.access(&self.batch)?;
-        if let (Some(before), Some(after)) = (before, t.counters()) {
+        if let (Some(before), Some(after)) = (before, t.counters()?) {
             let d = after - before;
             let w = self.report.work.get_or_insert_with(Counters::default);
             *w = *w + d;

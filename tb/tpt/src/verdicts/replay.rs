@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use tpt_golden::frames::FrameList;
+use tpt_golden::mtt::Shape;
 use tpt_golden::types::{Access, CmdOp, Command, Encoding, Key, Op, Request, Status, LEVEL_FLAT};
 
 use super::judge::{self, Traits, IWARP};
@@ -14,7 +15,7 @@ use super::memory;
 use super::parse::{Action, Case, Mapping, Mr, MrState, Registration, Transfer};
 use crate::addresses;
 use crate::tally::{Judgement, Tally};
-use crate::target::{self, Access1, Region, Target, TargetError, REQUESTER, RESPONDER};
+use crate::target::{self, Access1, Refused, Region, Target, TargetError, REQUESTER, RESPONDER};
 use crate::verbs::{self, QueueRules, Refusal, Side, Step};
 
 /// Accesses that are sent together.
@@ -250,7 +251,7 @@ impl Replayer {
         start: u64,
         length: u64,
         access: u32,
-    ) -> Result<Result<Live, Status>, TargetError> {
+    ) -> Result<Result<Live, Refused>, TargetError> {
         let frames = memory::frames(host_addr, length);
         let made = t.register(&target::Registration {
             pd,
@@ -258,7 +259,7 @@ impl Replayer {
             length,
             access: Access(access),
             frames: frames.clone(),
-            shape: target::Shape::default(),
+            shape: Shape::default(),
         })?;
         self.registrations += 1;
         Ok(made.map(|region| {
