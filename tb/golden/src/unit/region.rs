@@ -9,7 +9,6 @@ use crate::types::*;
 pub const MAX_PAGES: u128 = 1 << 40;
 /// Pages that fit into an MPT entry (level 0).
 pub const INLINE_PAGES: u128 = 4;
-/// The address space: one past the last byte.
 
 /// One registration of a memory region: what the unit knows about it, and its true pages.
 #[derive(Clone, Debug)]

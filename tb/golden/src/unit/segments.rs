@@ -6,7 +6,8 @@ use std::ops::Deref;
 use super::Region;
 use crate::types::*;
 
-/// The beats that answer a request, one by one. See [`Golden::beats`].
+/// The beats that answer a request, one by one. See
+/// [`Golden::beats`](super::Golden::beats).
 #[derive(Clone, Debug)]
 pub struct Beats<R> {
     request: Request,
