@@ -129,26 +129,29 @@ module tpt_reg_engine import tpt_pkg::*; #(
   // ---------------------------------------------------------------------------------------------
   // Types
   // ---------------------------------------------------------------------------------------------
-  typedef enum logic [4:0] {
+  typedef enum logic [5:0] {
     StIdle,      // choose what to do next
     StClear,     // address of the entry to clear
     StPend,      // a fence ran out of time
     StTail,      // fence over: begin the tail
     StDispatch,  // begin a command
     StKeyDec,    // key -> role, index: one round per clock
-    StKeyIdx,    // index in the table?
+    StKeyIdx,    // index taken
+    StKeyLim,    // index in the table?
     StRdReq,     // read the entry
     StRdWait,
     StRdCrc,     // CRC of the entry read
     StCheck,     // compare
+    StRule,      // first rule that fails
     StResult,    // decide
     StArg0,      // arguments: masks, start + length
-    StArg1,
-    StArg2,      // decide on the plain rules
+    StArg1,      // rules, offset + length
+    StArg2,      // first rule that fails
+    StArg3,      // decide on the plain rules
     StPage,      // number of the last page: shift by log_page
     StCap,       // against the table: shift by log2 of the capacity
     StSmall,
-    StAlign,     // frames, one per clock, verdict a clock later
+    StAlign,     // frames, one per clock, verdict two clocks later
     StAlloc,     // choose the index
     StKeyStart,
     StKeyWait,   // make keys
@@ -252,6 +255,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic [63:0]       addr_q;
   logic [3:0]        cnt_q;              // rounds, words, frames
   logic              werr_q;
+  logic [IndexW-1:0] tail_index_q;       // of the waiting command whose tail is in work
+  logic [GenW-1:0]   tail_gen_q;
   logic [GenW-1:0]   gen_next;           // generation that a registration of cur_q gets
 
   logic [IndexW:0]   fresh_q;            // next fresh index; mpt_size_i: none left
@@ -259,6 +264,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic [IndexW-1:0] fl_head_q, fl_tail_q;
   logic [GenW-1:0]   fl_tail_gen_q;
   logic [IndexW:0]   fl_cnt_q;
+  logic              fresh_any_q, list_any_q, list_one_q;  // about fresh_q and fl_cnt_q
   logic [IndexW:0]   clr_q;              // next entry to clear
   logic [7:0]        clr_out_q;          // clearing writes that wait for their answer
 
@@ -286,18 +292,16 @@ module tpt_reg_engine import tpt_pkg::*; #(
   wait_t           head, pend_head, que_in;
   logic            que_full, que_any;
   logic [7:0]      head_age;
-  logic            tail_go, time_go;
+  logic            tail_q;              // the fence of the head is over
+  logic            timeout_q;           // the oldest entry not yet PENDING is out of time
+  logic            mute_q;              // timeout_q still speaks of another entry
   logic [31:0]     now_q, elapsed_q;
-  logic            timeout_q;
-  logic [1:0]      mute_q;              // timeout_q still speaks of another entry
 
   assign que_full  = que_cnt_q[QueW];
   assign que_any   = (que_cnt_q != '0);
   assign head      = que[que_rd_q];
   assign pend_head = que[pend_rd_q];
   assign head_age  = fence_done_ticket_i - head.ticket;
-  assign tail_go   = que_any && !head_age[7];
-  assign time_go   = timeout_q && (mute_q == 2'b00);
 
   assign que_in = '{
     id:     id_q,
@@ -327,7 +331,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
       now_q     <= '0;
       elapsed_q <= '0;
       timeout_q <= 1'b0;
-      mute_q    <= 2'b00;
+      mute_q    <= 1'b0;
+      tail_q    <= 1'b0;
     end else begin
       if (push) que_wr_q <= que_wr_q + 1'b1;
       if (pop) que_rd_q <= que_rd_q + 1'b1;
@@ -336,9 +341,12 @@ module tpt_reg_engine import tpt_pkg::*; #(
       pend_q    <= pend_q + (QueW + 1)'(load_pend) - (QueW + 1)'(pop && (pend_q != '0));
       now_q     <= now_q + 32'd1;
       elapsed_q <= now_q - pend_head.since;
+      // Both lag behind the pointers; the engine is not idle again before they are right, and a
+      // time out is muted while it may speak of the entry before.
+      tail_q    <= que_any && !head_age[7] && !pop;
       timeout_q <= (que_cnt_q != pend_q) && (fence_time_i != 32'd0) &&
-                   (elapsed_q >= fence_time_i);
-      mute_q    <= {mute_q[0], pend_step || push};
+                   (elapsed_q >= fence_time_i) && !mute_q && !pend_step && !push;
+      mute_q    <= pend_step || push;
     end
   end
 
@@ -381,8 +389,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
         // In a tail: the index itself with its generation; then the old tail of the list, which
         // gets this index as its next one. While clearing: zero.
         if (job_q == JobTail) begin
-          ent.gen   = step_q ? fl_tail_gen_q : head.gen;
-          ent.bound = step_q ? head.index : '0;
+          ent.gen   = step_q ? fl_tail_gen_q : tail_gen_q;
+          ent.bound = step_q ? tail_index_q : '0;
         end
       end
       default: ;
@@ -444,8 +452,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
     chk_q.kind  <= (cur_q.kind != KindMr);
     chk_q.pd    <= (cur_q.pd != cmd_q.pd);
     chk_q.bound <= (cur_q.bound != '0);
-    chk_q.gen   <= (cur_q.gen != head.gen);
-    chk_q.next  <= (fl_cnt_q != (IndexW + 1)'(1)) &&
+    chk_q.gen   <= (cur_q.gen != tail_gen_q);
+    chk_q.next  <= !list_one_q &&
                    ((cur_q.bound == '0) || ({1'b0, cur_q.bound} >= mpt_size_i));
   end
 
@@ -477,7 +485,9 @@ module tpt_reg_engine import tpt_pkg::*; #(
   } arg_t;
   arg_t                  arg_q;
   logic [64:0]           sum_q;        // start + length
-  logic [64:0]           page_q;       // position of the last byte; then shifted
+  logic [64:0]           end_q;        // offset in the first page + length
+  logic [64:0]           page_q;       // end_q, shifted
+  logic                  sticky_q;     // a 1 was shifted out
   logic [MaxLogPage-1:0] mask_q;
   logic [5:0]            shift_q;      // bits still to shift
   logic [5:0]            cap_q;        // log2 of the pages that the table holds
@@ -486,7 +496,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic [3:0]            tpage_bits;   // log2 of the entries of a table page
   logic [5:0]            tree_bits;
   logic [63:0]           frame_now;
-  logic                  frame_used, frame_bad_q, page_any_q;
+  logic                  frame_used, frame_used_q, frame_bad_q, small_q;
+  logic [MaxLogPage-1:0] frame_q;
 
   assign tpage_bits = 4'(cmd_q.log_tpage - 5'd3);
   always_comb begin
@@ -507,9 +518,11 @@ module tpt_reg_engine import tpt_pkg::*; #(
                                                      (cnt_q[1:0] == 2'd0);
 
   always_ff @(posedge clk_i) begin
-    frame_bad_q <= (state_q == StAlign) && frame_used && !cnt_q[2] &&
-                   ((frame_now[MaxLogPage-1:0] & mask_q) != '0);
-    page_any_q  <= (page_q != 65'd0);
+    frame_q      <= frame_now[MaxLogPage-1:0];
+    frame_used_q <= (state_q == StAlign) && frame_used && !cnt_q[2];
+    frame_bad_q  <= frame_used_q && ((frame_q & mask_q) != '0);
+    // Too many pages: something is left after both shifts, but for the exact end of the table.
+    small_q      <= (page_q[64:1] != 64'd0) || (page_q[0] && sticky_q);
     // Plain rules, all from the command.
     arg_q.length <= (cmd_q.length == 64'd0);
     arg_q.wrap   <= sum_q[64] && (sum_q[63:0] != 64'd0);
@@ -521,6 +534,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     arg_q.level  <= ((cmd_q.level > 3'(MaxLevels)) && (cmd_q.level != LevelFlat)) ||
                     (is_tree(cmd_q.level) && ((cmd_q.log_tpage < 5'(MinLogTPage)) ||
                                               (cmd_q.log_tpage > 5'(MaxLogTPage))));
+    end_q        <= {22'd0, cmd_q.start[MaxLogPage-1:0] & mask_q} + {1'b0, cmd_q.length};
     sum_q        <= {1'b0, cmd_q.start} + {1'b0, cmd_q.length};
     mask_q       <= low_mask(((state_q == StSmall) || (state_q == StAlign)) ? align_log
                                                                               : cmd_q.log_page);
@@ -528,20 +542,22 @@ module tpt_reg_engine import tpt_pkg::*; #(
                     ((cmd_q.level == LevelFlat) || (tree_bits > 6'(PageIdxW))) ? 6'(PageIdxW)
                                                                                : tree_bits;
     unique case (state_q)
-      StArg1: page_q <= {22'd0, cmd_q.start[MaxLogPage-1:0] & mask_q} + {1'b0, cmd_q.length};
-      StArg2: begin
-        page_q  <= page_q - 65'd1;
-        shift_q <= cmd_q.log_page;
+      StArg3: begin
+        page_q   <= end_q;
+        sticky_q <= 1'b0;
+        shift_q  <= cmd_q.log_page;
       end
       StPage, StCap: begin
         if (shift_q >= 6'd4) begin
-          page_q  <= page_q >> 4;
-          shift_q <= shift_q - 6'd4;
+          page_q   <= page_q >> 4;
+          sticky_q <= sticky_q || (page_q[3:0] != 4'd0);
+          shift_q  <= shift_q - 6'd4;
         end else if (shift_q != 6'd0) begin
-          page_q  <= page_q >> 1;
-          shift_q <= shift_q - 6'd1;
+          page_q   <= page_q >> 1;
+          sticky_q <= sticky_q || page_q[0];
+          shift_q  <= shift_q - 6'd1;
         end else if (state_q == StPage) begin
-          last_page_q <= page_q[1:0];
+          last_page_q <= page_q[1:0] - {1'b0, !sticky_q};
           shift_q     <= cap_q;
         end
       end
@@ -566,7 +582,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
   // ---------------------------------------------------------------------------------------------
   // Index field of a key back to {role, index}: one round per clock, last round first.
   logic [23:0] field_q;
-  logic [11:0] round_key;
+  logic        idx_bad_q;  // not in the table
+  logic [11:0] round_key, round_key_q;
   always_comb begin
     round_key = 12'd0;
     for (int unsigned r = 0; r < PermRounds; r++) begin
@@ -574,8 +591,13 @@ module tpt_reg_engine import tpt_pkg::*; #(
     end
   end
   always_ff @(posedge clk_i) begin
-    if (load_cmd) field_q <= cmd_q.key[31:8];
-    else if (state_q == StKeyDec) field_q <= perm_unround(field_q, round_key, plain_i);
+    round_key_q <= round_key;
+    if (load_cmd) begin
+      field_q <= cmd_q.key[31:8];
+    end else if ((state_q == StKeyDec) && (cnt_q != 4'd0)) begin
+      field_q <= perm_unround(field_q, round_key_q, plain_i);
+    end
+    idx_bad_q <= ({1'b0, field_q[IndexW-1:0]} >= mpt_size_i);
   end
 
   logic        gen_start, gen_busy, gen_done;
@@ -605,14 +627,20 @@ module tpt_reg_engine import tpt_pkg::*; #(
   // ---------------------------------------------------------------------------------------------
   // State machine
   // ---------------------------------------------------------------------------------------------
-  status_e key_sts, arg_sts;
-  assign key_sts = key_status(chk_q, is_query);
-  assign arg_sts = arg_status(arg_q, use_tr, use_acc);
+  status_e key_sts_q, arg_sts_q;
+  logic    tail_bad_q, list_bad_q;  // entry is not what a tail, or the free list, expects
+  always_ff @(posedge clk_i) begin
+    key_sts_q  <= key_status(chk_q, is_query);
+    arg_sts_q  <= arg_status(arg_q, use_tr, use_acc);
+    tail_bad_q <= chk_q.crc || !chk_q.inval || chk_q.gen;
+    list_bad_q <= chk_q.crc || !chk_q.free || chk_q.next;
+  end
 
   logic undo;       // write cur_q again
   logic write;      // begin a write of wr_kind_d
   logic clear_more;
-  assign clear_more = (init_q == InitClear) && enable_i && (clr_q != mpt_size_i);
+  logic clr_left_q;  // entries are left to clear
+  assign clear_more = (init_q == InitClear) && enable_i && clr_left_q;
 
   always_comb begin
     state_d      = state_q;
@@ -645,11 +673,11 @@ module tpt_reg_engine import tpt_pkg::*; #(
       StIdle: begin
         cnt_clr = 1'b1;
         step_d  = 1'b0;
-        if (tail_go) begin
+        if (tail_q) begin
           load_head = 1'b1;
           job_d     = JobTail;
           state_d   = StTail;
-        end else if (time_go) begin
+        end else if (timeout_q) begin
           load_pend = 1'b1;
           job_d     = JobCmd;
           state_d   = StPend;
@@ -698,11 +726,12 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
       StKeyDec: begin
         cnt_inc = 1'b1;
-        if (cnt_q == 4'(PermRounds - 1)) state_d = StKeyIdx;
+        if (cnt_q == 4'(PermRounds)) state_d = StKeyIdx;
       end
 
-      StKeyIdx: begin
-        if ({1'b0, field_q[IndexW-1:0]} >= mpt_size_i) begin
+      StKeyIdx: state_d = StKeyLim;
+      StKeyLim: begin
+        if (idx_bad_q) begin
           fin        = 1'b1;
           fin_status = StsKeyIndex;
         end else begin
@@ -732,12 +761,13 @@ module tpt_reg_engine import tpt_pkg::*; #(
         if (crc_last) state_d = StCheck;
       end
 
-      StCheck: state_d = StResult;
+      StCheck: state_d = StRule;
+      StRule:  state_d = StResult;
 
       StResult: begin
         cnt_clr = 1'b1;
         if (job_q == JobTail) begin
-          if (chk_q.crc || !chk_q.inval || chk_q.gen) begin
+          if (tail_bad_q) begin
             fin        = 1'b1;
             fin_status = StsMptBad;
           end else if (cur_q.gen == '0) begin
@@ -748,15 +778,15 @@ module tpt_reg_engine import tpt_pkg::*; #(
             wr_state_d = StValid;
           end
         end else if (is_reg) begin
-          if (chk_q.crc || !chk_q.free || chk_q.next) begin
+          if (list_bad_q) begin
             fin        = 1'b1;
             fin_status = StsMptBad;
           end else begin
             state_d = StKeyStart;
           end
-        end else if (key_sts != StsOk) begin
+        end else if (key_sts_q != StsOk) begin
           fin        = 1'b1;
-          fin_status = key_sts;
+          fin_status = key_sts_q;
         end else if (is_query) begin
           fin       = 1'b1;
           fin_query = 1'b1;
@@ -774,10 +804,11 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
       StArg0: state_d = StArg1;
       StArg1: state_d = StArg2;
-      StArg2: begin
-        if (arg_sts != StsOk) begin
+      StArg2: state_d = StArg3;
+      StArg3: begin
+        if (arg_sts_q != StsOk) begin
           fin        = 1'b1;
-          fin_status = arg_sts;
+          fin_status = arg_sts_q;
         end else begin
           state_d = use_tr ? StPage : StAlloc;
         end
@@ -786,7 +817,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
       StCap:  if (shift_q == 6'd0) state_d = StSmall;
       StSmall: begin
         cnt_clr = 1'b1;
-        if (page_any_q) begin
+        if (small_q) begin
           fin        = 1'b1;
           fin_status = StsTableSmall;
         end else begin
@@ -798,7 +829,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
         if (frame_bad_q) begin
           fin        = 1'b1;
           fin_status = StsTableAlign;
-        end else if (cnt_q[2]) begin
+        end else if (cnt_q == 4'd5) begin
           state_d = StAlloc;
         end
       end
@@ -810,10 +841,10 @@ module tpt_reg_engine import tpt_pkg::*; #(
             fin        = 1'b1;
             fin_status = StsBusy;
           end
-        end else if (fresh_q != mpt_size_i) begin
+        end else if (fresh_any_q) begin
           load_fresh = 1'b1;
           state_d    = StKeyStart;
-        end else if (fl_cnt_q != '0) begin
+        end else if (list_any_q) begin
           load_list = 1'b1;
           state_d   = StRdReq;
         end else begin
@@ -827,7 +858,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
         if (gen_done) begin
           wr_kind_d  = WrNew;
           wr_state_d = is_reg ? StValid : StInvalid;
-          if (is_reg && (gen_next == '0)) state_d = StSweep;
+          if (is_reg && (&cur_q.gen)) state_d = StSweep;
           else write = 1'b1;
         end
       end
@@ -869,7 +900,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
           end else if (!werr_q) begin
             if (step_q) begin
               append = 1'b1;
-            end else if (fl_cnt_q == '0) begin
+            end else if (!list_any_q) begin
               append       = 1'b1;
               append_first = 1'b1;
             end else begin
@@ -988,6 +1019,10 @@ module tpt_reg_engine import tpt_pkg::*; #(
   end
 
   always_ff @(posedge clk_i) begin
+    if (load_head) begin
+      tail_index_q <= head.index;
+      tail_gen_q   <= head.gen;
+    end
     if (rd_rsp_valid_i) cur_q <= rd_rsp_data_i;
     if (load_fresh) cur_q <= '0;
     if (state_q == StKeyIdx) role_q <= field_q[IndexW];
@@ -1023,6 +1058,12 @@ module tpt_reg_engine import tpt_pkg::*; #(
   // ---------------------------------------------------------------------------------------------
   // Free indices
   // ---------------------------------------------------------------------------------------------
+  // These follow a clock later, long before they are used.
+  always_ff @(posedge clk_i) begin
+    fresh_any_q <= (fresh_q != mpt_size_i);
+    list_any_q  <= (fl_cnt_q != '0);
+    list_one_q  <= (fl_cnt_q == (IndexW + 1)'(1));
+  end
   always_ff @(posedge clk_i) begin
     if (!rst_ni || (init_q == InitFlush)) begin
       fresh_q       <= (IndexW + 1)'(1);
@@ -1037,9 +1078,9 @@ module tpt_reg_engine import tpt_pkg::*; #(
         fl_cnt_q  <= fl_cnt_q - 1'b1;
       end
       if (append) begin
-        if (append_first) fl_head_q <= head.index;
-        fl_tail_q     <= head.index;
-        fl_tail_gen_q <= head.gen;
+        if (append_first) fl_head_q <= tail_index_q;
+        fl_tail_q     <= tail_index_q;
+        fl_tail_gen_q <= tail_gen_q;
         fl_cnt_q      <= fl_cnt_q + 1'b1;
       end
     end
@@ -1056,11 +1097,13 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      init_q    <= InitOff;
-      clr_q     <= '0;
-      clr_out_q <= '0;
+      init_q     <= InitOff;
+      clr_q      <= '0;
+      clr_out_q  <= '0;
+      clr_left_q <= 1'b0;
     end else begin
-      clr_out_q <= clr_out_q + 8'(clr_take) - 8'(clr_done);
+      clr_left_q <= (clr_q != mpt_size_i) || (init_q == InitFlush);
+      clr_out_q  <= clr_out_q + 8'(clr_take) - 8'(clr_done);
       unique case (init_q)
         InitOff: if (enable_i) init_q <= InitWait;
         InitWait: begin
@@ -1075,7 +1118,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
           if (load_clear) clr_q <= clr_q + 1'b1;
           if (wr_done_i && wr_err_i) init_q <= InitError;
           else if (clr_quiet && !enable_i) init_q <= InitOff;
-          else if (clr_quiet && (clr_q == mpt_size_i)) init_q <= InitReady;
+          else if (clr_quiet && !clr_left_q) init_q <= InitReady;
         end
         InitError: if (clr_quiet && !enable_i) init_q <= InitOff;
         default:   if (!enable_i) init_q <= InitOff;  // ready
@@ -1179,17 +1222,17 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic [Followed-1:0] given_q;
   logic                follow_reg, follow_free;
   assign follow_reg  = commit && (index_q < IndexW'(Followed));
-  assign follow_free = append && (head.index < IndexW'(Followed));
+  assign follow_free = append && (tail_index_q < IndexW'(Followed));
   always_ff @(posedge clk_i) begin
     if (!rst_ni || (init_q == InitFlush)) begin
       given_q <= '0;
     end else begin
       if (follow_reg) given_q[index_q[$clog2(Followed)-1:0]] <= 1'b1;
-      if (follow_free) given_q[head.index[$clog2(Followed)-1:0]] <= 1'b0;
+      if (follow_free) given_q[tail_index_q[$clog2(Followed)-1:0]] <= 1'b0;
     end
   end
   `TPT_ASSERT(GivenOnce_A, !follow_reg || !given_q[index_q[$clog2(Followed)-1:0]])
-  `TPT_ASSERT(FreedOnce_A, !follow_free || given_q[head.index[$clog2(Followed)-1:0]])
+  `TPT_ASSERT(FreedOnce_A, !follow_free || given_q[tail_index_q[$clog2(Followed)-1:0]])
 `endif
 
 endmodule
