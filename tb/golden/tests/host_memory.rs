@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tpt_golden::frames::{FrameList, Page, PageSource};
 use tpt_golden::host::{
-    AllocMode, FrameRun, Host, HostConfig, HostError, Owner, PageSize, Pid, Pinned, Prot,
+    AllocMode, FrameRun, Host, HostConfig, HostError, Owner, PageSize, PhysRange, Pid, Pinned, Prot,
 };
 use tpt_golden::mtt::{frame_list, Shape, Table};
 
@@ -389,8 +389,14 @@ fn fragmented_memory_is_in_pieces() {
 #[test]
 fn memory_runs_out_without_losing_any() {
     for mode in [AllocMode::Contiguous, FRAGMENTED] {
-        let mut host = host(mode, 5);
+        let ram = |pa, len| PhysRange { pa, len };
+        let mut host = Host::new(HostConfig {
+            ram: vec![ram(0x1800, 32 << 20), ram(4 << 30, 16 << 20)],
+            mode,
+            seed: 5,
+        });
         let before = host.stats();
+        assert_eq!(before.free_frames, (48 << 8) - 1, "whole frames only");
         let pid = host.spawn();
         let va = host.mmap(pid, None, 4 << 30, RW, K4).expect("mmap");
         assert_eq!(

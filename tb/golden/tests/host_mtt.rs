@@ -350,6 +350,24 @@ proptest! {
     }
 }
 
+/// Directory entries come with and without the writable flag, which means nothing in them.
+#[test]
+fn directories_have_both_kinds_of_entries() {
+    for lazy in [false, true] {
+        let mut host = host(AllocMode::Contiguous, 1);
+        let list = Arc::new(FrameList::contiguous(12, 1 << 40, 1024));
+        let shape = Shape {
+            encoding: Encoding::Flagged,
+            lazy,
+            ..Shape::default()
+        };
+        let table = Table::build(&mut host, &list, &shape, 3).expect("table");
+        let flags = [0, 8, 16].map(|at| host.mem.read_u64(table.frame()[0] + at) & 3);
+        assert_eq!(flags, [1, 3, 0]);
+        table.free(&mut host);
+    }
+}
+
 #[test]
 fn wrong_shapes_are_refused() {
     let mut host = host(AllocMode::Contiguous, 1);

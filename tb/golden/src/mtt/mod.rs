@@ -574,6 +574,15 @@ mod tests {
         assert_eq!(pages[4], Page::Absent);
     }
 
+    /// Two pieces that agree with their addresses far above 4 KiB, but meet inside a larger page.
+    #[test]
+    fn pieces_that_meet_inside_a_page() {
+        let r = [range(0x10_0000, 0x1000), range(0x20_1000, 0xf000)];
+        assert_eq!(best_page_size(&r, 0, PAGE_SIZES), Some(12));
+        assert_eq!(frame_list(&r, 0, 13, true), None);
+        assert_eq!(frame_list(&r, 0, 12, true).map(|l| l.pages()), Some(16));
+    }
+
     /// A system with pages larger than 4 KiB: the first entry is the first 4 KiB that is used.
     #[test]
     fn small_pages_start_at_the_first_byte_used() {
