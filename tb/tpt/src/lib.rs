@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 pub mod addresses;
+pub mod cli;
 pub mod input;
 pub mod machine;
 pub mod report;
@@ -15,6 +16,7 @@ pub mod rtl;
 pub mod scenario;
 pub mod tally;
 pub mod target;
+pub mod textbook;
 pub mod trace;
 pub mod verbs;
 pub mod verdicts;

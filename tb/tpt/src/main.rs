@@ -1,41 +1,146 @@
 // Copyright OpenTPT contributors.
 // SPDX-License-Identifier: Apache-2.0
-//! The command line.
-use tpt::machine::GoldenTarget;
-use tpt::input::{kind_of, Kind, Lines};
-use tpt::tally::Tally;
-use tpt::trace;
-use tpt::verdicts::{parse, replay::Replayer};
-fn main() -> anyhow::Result<()> {
-    let mut tally = Tally::default();
-    let mut t = GoldenTarget::golden(1, 4096); tpt::target::Target::enable(&mut t)?;
-    println!("{}", trace::replay::TraceReport::head());
-    for f in std::env::args().skip(1) {
-        let mut lines = Lines::open(f.as_ref())?;
-        let mut r = Replayer::new();
-        let mut kind = None;
-        let mut events = vec![];
-        let mut names = Default::default();
-        while let Some((p, o)) = lines.next_object()? {
-            if kind.is_none() {
-                kind = Some(kind_of(&p, &o)?);
-            }
-            if kind == Some(Kind::Verdicts) {
-            r.run(&mut t, &f, parse::parse(&p, &o)?, &mut tally)?;
-            } else {
-                events.push(trace::parse::parse(&p, &o, &mut names)?);
-            }
-        }
-        if kind == Some(Kind::Verdicts) {
-        r.finish(&mut t, &f, &mut tally)?;
-        println!("rebased {} accesses {} regs {}", r.rebased, r.accesses, r.registrations);
-        } else {
-            let rep = trace::replay::run(&mut t, &f, &events, &mut tally, &mut |_| {})?;
-            println!("{}", rep.row());
-            if rep.not_judged+rep.failed_posts>0 { println!("{rep:?}"); }
+
+//! The command `tpt`: runs scenarios, replays recordings, reports.
+//!
+//! Exit code 0: all is well. 1: a mismatch or a disagreement. 2: bad input or bad use.
+#![forbid(unsafe_code)]
+
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use tpt::cli::{self, Common, Exit};
+use tpt::scenario::parse::latency;
+
+/// Runs scenarios and recordings through the simulated translation and protection unit and its
+/// golden reference.
+#[derive(Debug, Parser)]
+#[command(name = "tpt", version, about, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Runs a scenario file: registers regions and sends traffic.
+    Run(Run),
+    /// Replays recordings: verdicts of drivers, and traces of programs (.jsonl or .jsonl.gz).
+    Replay(Replay),
+    /// Registers the regions of the textbook numbers and of the boundary matrix.
+    Textbook(Textbook),
+}
+
+#[derive(Debug, Args)]
+struct Shared {
+    /// Configuration of the unit [default: default].
+    #[arg(long, value_parser = ["small", "default", "large"])]
+    config: Option<String>,
+    /// Only the golden reference, no simulated unit.
+    #[arg(long)]
+    golden_only: bool,
+    /// Clocks from a memory read to its answer: a number or a range such as 20..200.
+    #[arg(long, value_name = "N|A..B", value_parser = parse_latency)]
+    latency: Option<RangeInclusive<u32>>,
+    /// Start of all random choices.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Records waves of the clocks around the first mismatch, by running again with the same seed.
+    #[arg(long, value_name = "FILE.fst")]
+    waves: Option<PathBuf>,
+    /// Records waves of the whole run instead.
+    #[arg(long, requires = "waves")]
+    waves_whole: bool,
+    /// Writes the report for machines to a file, or to the standard output (-).
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct Run {
+    /// Scenario file.
+    scenario: PathBuf,
+    #[command(flatten)]
+    shared: Shared,
+}
+
+#[derive(Debug, Args)]
+struct Replay {
+    /// Recordings.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Stops after so many lines of each file.
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+    /// Only these families of recorded verdicts, such as A,B or ABC.
+    #[arg(long, value_name = "LIST", value_parser = parse_families)]
+    families: Option<String>,
+    #[command(flatten)]
+    shared: Shared,
+}
+
+#[derive(Debug, Args)]
+struct Textbook {
+    #[command(flatten)]
+    shared: Shared,
+}
+
+fn parse_latency(text: &str) -> Result<RangeInclusive<u32>, String> {
+    latency(text).map_err(|expected| format!("expected {expected}"))
+}
+
+fn parse_families(text: &str) -> Result<String, String> {
+    let letters: String = text
+        .chars()
+        .filter(|c| *c != ',' && !c.is_whitespace())
+        .collect();
+    let known = |c: char| {
+        tpt::verdicts::parse::FAMILIES
+            .iter()
+            .any(|f| f.starts_with(c))
+    };
+    if letters.is_empty() || !letters.chars().all(known) {
+        Err(format!(
+            "expected letters out of {}",
+            tpt::verdicts::parse::FAMILIES.join(", ")
+        ))
+    } else {
+        Ok(letters)
+    }
+}
+
+fn common(s: Shared) -> Common {
+    Common {
+        config: s.config,
+        golden_only: s.golden_only,
+        latency: s.latency,
+        seed: s.seed,
+        waves: s.waves,
+        waves_whole: s.waves_whole,
+        json: s.json,
+    }
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        What::Run(r) => cli::run(&r.scenario, &common(r.shared)),
+        What::Replay(r) => cli::replay(
+            &r.files,
+            r.limit,
+            r.families.as_deref(),
+            &common(r.shared),
+        ),
+        What::Textbook(t) => cli::textbook(&common(t.shared)),
+    };
+    match result {
+        Ok(Exit::Good) => ExitCode::SUCCESS,
+        Ok(Exit::Mismatch) => ExitCode::from(1),
+        Err(e) => {
+            eprintln!("tpt: {e:#}");
+            ExitCode::from(2)
         }
     }
-    print!("{}", tally.text());
-    println!("{}", tally.summary());
-    Ok(())
 }

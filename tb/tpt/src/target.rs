@@ -24,7 +24,7 @@ pub struct Registration {
     pub length: u64,
     /// `IBV_ACCESS_*`.
     pub access: Access,
-    /// The frames under the region, as pages of 4 KiB from the one that holds `start`.
+    /// The frames under the region, from the page that holds `start` on.
     pub frames: FrameList,
     /// Page size and table, as far as they are not left to the driver.
     pub shape: Shape,

@@ -110,7 +110,7 @@ pub struct RegionGroup {
     pub size: RangeInclusive<u64>,
     /// log2 of the page size; `None` lets the driver choose.
     pub log_page: Option<u8>,
-    /// Table level; `None` lets the driver choose.
+    /// Table level: 0 to 3, or 5 for flat; `None` lets the driver choose.
     pub level: Option<u8>,
     /// log2 of the table page.
     pub log_tpage: u8,
@@ -426,7 +426,7 @@ fn region(section: &Section) -> Result<RegionGroup, BadInput> {
             "page" if e.value == "auto" => g.log_page = None,
             "page" => g.log_page = Some(power(e, 12, 43)?),
             "level" => {
-                g.level = match one_of(e, &["auto", "inline", "1", "2", "3", "4", "flat"])? {
+                g.level = match one_of(e, &["auto", "inline", "1", "2", "3", "flat"])? {
                     "auto" => None,
                     "inline" => Some(0),
                     "flat" => Some(5),
@@ -444,7 +444,9 @@ fn region(section: &Section) -> Result<RegionGroup, BadInput> {
             "access" => g.access = access(e)?,
             "pd" => g.pd = in_range(e, 0, 0xff_ffff)? as u32,
             "offset" => {
-                g.offset = size(&e.value).ok_or_else(|| bad(e, "a size such as 40 or 2 KiB"))?;
+                g.offset = size(&e.value)
+                    .filter(|n| *n < 1 << 35)
+                    .ok_or_else(|| bad(e, "a size below 32 GiB such as 40 or 2 KiB"))?;
             }
             "frames" => {
                 g.layout = if one_of(e, &["contiguous", "scattered"])? == "contiguous" {

@@ -1,1 +1,1017 @@
-//! x
+// Copyright OpenTPT contributors.
+// SPDX-License-Identifier: Apache-2.0
+
+//! Runs scenarios.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{json, Value};
+use tpt_golden::frames::{FrameList, Page};
+use tpt_golden::keys::KeyMaker;
+use tpt_golden::mtt::Shape;
+use tpt_golden::types::{Access, Key, Op, Request, Role, Status, Syndrome};
+
+use super::parse::{Bad, Deregister, Layout, RegionGroup, Scenario, Step, Traffic};
+use crate::addresses;
+use crate::machine::key_maker;
+use crate::target::{
+    Access1, Answer, Counters, Damage, Region, RegionId, Registration, Target, TargetError,
+    REQUESTER, RESPONDER,
+};
+use crate::verbs::syndrome_name;
+
+/// Requests that are sent together.
+const BATCH: usize = 2048;
+/// Pages handed out in one batch at most: bounds the memory that answers need.
+const PAGES_PER_BATCH: u64 = 1 << 20;
+/// Start addresses of regions: apart by this much, or by their size.
+const APART: u64 = 1 << 36;
+/// Frames of regions lie from here on.
+const FRAMES: u64 = 1 << 52;
+/// First address of regions.
+const ADDRESSES: u64 = 0x0000_1000_0000_0000;
+/// A scattered region has at most so many pieces; longer ones repeat the pattern in larger pieces.
+const PIECES: u64 = 4096;
+
+/// SplitMix64.
+#[derive(Debug, Clone)]
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+    }
+
+    fn within(&mut self, low: u64, high: u64) -> u64 {
+        low + self.below((high - low).saturating_add(1))
+    }
+
+    fn percent(&mut self, percent: u32) -> bool {
+        self.below(100) < u64::from(percent)
+    }
+
+    fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
+        items.get(self.below(items.len() as u64) as usize)
+    }
+}
+
+/// Figures of a run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RunReport {
+    /// Requests by operation.
+    pub by_op: BTreeMap<&'static str, u64>,
+    /// Refused requests by syndrome.
+    pub by_syndrome: BTreeMap<u8, u64>,
+    /// Accepted requests.
+    pub accepted: u64,
+    /// Refused requests.
+    pub refused: u64,
+    /// Segments handed out.
+    pub beats: u64,
+    /// Bytes of accepted requests.
+    pub bytes: u64,
+    /// Registrations.
+    pub registered: u64,
+    /// Deregistrations.
+    pub deregistered: u64,
+    /// Bytes registered.
+    pub registered_bytes: u64,
+    /// Entries of all tables.
+    pub entries: u64,
+    /// Bytes of all tables.
+    pub table_bytes: u64,
+    /// What was found wrong, apart from what ends a run.
+    pub mismatches: Vec<String>,
+    /// Number of mismatches.
+    pub mismatch_count: u64,
+    /// Work of the unit for requests; `None` without hardware.
+    pub work: Option<Counters>,
+    /// Clocks of the whole run.
+    pub clocks: Option<u64>,
+}
+
+impl RunReport {
+    /// Requests.
+    pub fn requests(&self) -> u64 {
+        self.accepted + self.refused
+    }
+
+    /// In words. The last line is `mismatches: N`.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        let mut line = |name: &str, value: String| out += &format!("{name:<28} {value:>16}\n");
+        line("regions registered", self.registered.to_string());
+        line("regions deregistered", self.deregistered.to_string());
+        line("bytes registered", self.registered_bytes.to_string());
+        line("table entries", self.entries.to_string());
+        line("table bytes", self.table_bytes.to_string());
+        line("requests", self.requests().to_string());
+        for (op, n) in &self.by_op {
+            line(&format!("  {op}"), n.to_string());
+        }
+        line("accepted", self.accepted.to_string());
+        line("  segments", self.beats.to_string());
+        line("  bytes", self.bytes.to_string());
+        line("refused", self.refused.to_string());
+        for (code, n) in &self.by_syndrome {
+            let name = Syndrome::from_code(*code).map_or("?", syndrome_name);
+            line(&format!("  {name}"), n.to_string());
+        }
+        if let Some(w) = &self.work {
+            let per = |a: u64, b: u64| {
+                if b == 0 {
+                    "-".to_owned()
+                } else {
+                    format!("{:.2}", a as f64 / b as f64)
+                }
+            };
+            let rate = |hit: u64, miss: u64| {
+                if hit + miss == 0 {
+                    "-".to_owned()
+                } else {
+                    format!("{:.2} %", 100.0 * hit as f64 / (hit + miss) as f64)
+                }
+            };
+            if let Some(clocks) = self.clocks {
+                line("clocks", clocks.to_string());
+            }
+            line("clocks per request", per(w.clocks, self.requests()));
+            line("clocks per segment", per(w.clocks, self.beats));
+            line("MPT cache hits", rate(w.mpt_hits, w.mpt_misses));
+            line("MTT cache hits", rate(w.mtt_hits, w.mtt_misses));
+            line(
+                "memory reads per request",
+                per(w.mpt_reads + w.mtt_reads, self.requests()),
+            );
+        }
+        for m in &self.mismatches {
+            out += &format!("MISMATCH {m}\n");
+        }
+        out + &format!("mismatches: {}\n", self.mismatch_count)
+    }
+
+    /// For machines.
+    pub fn json(&self) -> Value {
+        json!({
+            "registered": self.registered,
+            "deregistered": self.deregistered,
+            "registered_bytes": self.registered_bytes,
+            "entries": self.entries,
+            "table_bytes": self.table_bytes,
+            "requests": self.requests(),
+            "by_operation": self.by_op,
+            "accepted": self.accepted,
+            "segments": self.beats,
+            "bytes": self.bytes,
+            "refused": self.refused,
+            "by_syndrome": self.by_syndrome.iter().map(|(code, n)| {
+                (Syndrome::from_code(*code).map_or("?", syndrome_name).to_owned(), json!(n))
+            }).collect::<serde_json::Map<_, _>>(),
+            "clocks": self.clocks,
+            "unit": self.work.map(|w| crate::report::counters(&w)),
+            "mismatches": self.mismatch_count,
+            "mismatch_texts": self.mismatches,
+        })
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Live {
+    region: Region,
+    group: usize,
+    pd: u32,
+    start: u64,
+    length: u64,
+    access: Access,
+    frames: Arc<FrameList>,
+}
+
+impl Live {
+    /// First address that requests may name.
+    fn base(&self) -> u64 {
+        if self.access.contains(Access::ZERO_BASED) {
+            0
+        } else {
+            self.start
+        }
+    }
+
+    fn allows(&self, op: Op) -> bool {
+        self.access.contains(op.needed_right())
+    }
+}
+
+/// What a sent request must end with.
+#[derive(Debug, Clone, Copy)]
+enum Expect {
+    /// The answer of the region with this place in the list, for this byte of it.
+    Good { region: usize, at: u64 },
+    /// One of these syndromes.
+    Refused(Syndrome),
+    /// Anything: its region is deregistered meanwhile.
+    Race,
+}
+
+struct Runner<'a> {
+    target: &'a mut dyn Target,
+    groups: Vec<RegionGroup>,
+    live: Vec<Option<Live>>,
+    stale: Vec<(Key, Key, u32)>,
+    keys: KeyMaker,
+    table: u32,
+    random: Random,
+    next_address: u64,
+    next_frame: u64,
+    report: RunReport,
+}
+
+/// Runs a scenario on a target that is not enabled yet.
+pub fn run(
+    target: &mut dyn Target,
+    scenario: &Scenario,
+    seed: u64,
+    progress: &mut dyn FnMut(u64),
+) -> Result<RunReport, (Box<RunReport>, TargetError)> {
+    let mut r = Runner {
+        target,
+        groups: Vec::new(),
+        live: Vec::new(),
+        stale: Vec::new(),
+        keys: key_maker(seed),
+        table: scenario.unit.table,
+        random: Random(seed),
+        next_address: ADDRESSES,
+        next_frame: FRAMES,
+        report: RunReport::default(),
+    };
+    match r.all(scenario, progress) {
+        Ok(()) => Ok(r.report),
+        Err(e) => {
+            r.report.clocks = r.target.clock();
+            if let TargetError::Mismatch { text, .. } = &e {
+                r.report.mismatch(text.clone());
+            }
+            Err((Box::new(r.report), e))
+        }
+    }
+}
+
+/// Requests that a scenario sends, for progress bars.
+pub fn length(scenario: &Scenario) -> u64 {
+    let of = |name: &str| {
+        scenario.steps.iter().find_map(|s| match s {
+            Step::Traffic(t) if t.name == name => Some(t.requests),
+            _ => None,
+        })
+    };
+    let once: u64 = scenario
+        .steps
+        .iter()
+        .map(|s| match s {
+            Step::Traffic(t) => t.requests,
+            Step::Deregister(d) => d.under.as_deref().and_then(of).unwrap_or(0),
+            Step::Register(_) => 0,
+        })
+        .sum();
+    once.saturating_mul(u64::from(scenario.unit.repeat))
+}
+
+impl RunReport {
+    fn mismatch(&mut self, text: String) {
+        self.mismatch_count += 1;
+        if self.mismatches.len() < 50 {
+            self.mismatches.push(text);
+        }
+    }
+}
+
+fn client(op: Op) -> u8 {
+    match op.role() {
+        Role::Local => REQUESTER,
+        Role::Remote => RESPONDER,
+    }
+}
+
+fn op_name(op: u8) -> &'static str {
+    match Op::from_code(op) {
+        Some(Op::LocalRead) => "local read",
+        Some(Op::LocalWrite) => "local write",
+        Some(Op::RemoteRead) => "remote read",
+        Some(Op::RemoteWrite) => "remote write",
+        Some(Op::RemoteAtomic) => "remote atomic",
+        None => "unknown operation",
+    }
+}
+
+impl Runner<'_> {
+    fn all(
+        &mut self,
+        scenario: &Scenario,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), TargetError> {
+        let wants_disabled = scenario.steps.iter().any(|s| match s {
+            Step::Traffic(t) => t
+                .bad
+                .as_ref()
+                .is_some_and(|b| b.choices.iter().any(|(k, w)| *k == Bad::Disabled && *w > 0)),
+            _ => false,
+        });
+        if wants_disabled {
+            // Only possible before the unit is enabled: whatever key is given.
+            for op in [Op::LocalRead, Op::RemoteWrite] {
+                let access = Access1 {
+                    client: client(op),
+                    request: Request {
+                        op: op.code(),
+                        key: Key(self.random.next() as u32),
+                        len: 64,
+                        ..Request::default()
+                    },
+                };
+                let answer = self.target.access_disabled(&access)?;
+                self.judge(&access, &answer, Expect::Refused(Syndrome::Disabled));
+            }
+        }
+        self.target.enable()?;
+        let before = self.target.counters()?;
+        for _ in 0..scenario.unit.repeat {
+            for step in &scenario.steps {
+                match step {
+                    Step::Register(g) => self.register_group(g)?,
+                    Step::Traffic(t) => self.traffic(t, progress)?,
+                    Step::Deregister(d) => self.deregister(scenario, d, progress)?,
+                }
+            }
+            for place in 0..self.live.len() {
+                self.release(place)?;
+            }
+            self.live.clear();
+            self.groups.clear();
+        }
+        if let (Some(before), Some(after)) = (before, self.target.counters()?) {
+            self.report.work = Some(after - before);
+        }
+        self.report.clocks = self.target.clock();
+        Ok(())
+    }
+
+    // -- Regions ----------------------------------------------------------------------------------
+
+    fn register_group(&mut self, g: &RegionGroup) -> Result<(), TargetError> {
+        let group = self.groups.len();
+        self.groups.push(g.clone());
+        for _ in 0..g.count {
+            let place = self.live.len();
+            self.live.push(None);
+            self.register(place, group)?;
+        }
+        Ok(())
+    }
+
+    fn register(&mut self, place: usize, group: usize) -> Result<(), TargetError> {
+        let g = self.groups[group].clone();
+        let length = self.random.within(*g.size.start(), *g.size.end());
+        if self.next_address > 1 << 62 {
+            self.next_address = ADDRESSES;
+        }
+        if self.next_frame > 1 << 62 {
+            self.next_frame = FRAMES;
+        }
+        let start = self.next_address + g.offset;
+        self.next_address += APART.max((length + g.offset).next_multiple_of(APART));
+        let frames = self.frames(&g, start, length);
+        let made = self.target.register(&Registration {
+            pd: g.pd,
+            start,
+            length,
+            access: g.access,
+            frames: frames.clone(),
+            shape: Shape {
+                log_page: g.log_page,
+                level: g.level,
+                log_tpage: (g.log_tpage != 12).then_some(g.log_tpage),
+                encoding: g.encoding,
+                ..Shape::default()
+            },
+        })?;
+        match made {
+            Err(why) => Err(TargetError::Failed(format!(
+                "region {} of {length} bytes cannot be registered ({why})",
+                g.name
+            ))),
+            Ok(region) => {
+                self.report.registered += 1;
+                self.report.registered_bytes += length;
+                self.report.entries += region.entries;
+                self.report.table_bytes += region.table_bytes;
+                self.live[place] = Some(Live {
+                    region,
+                    group,
+                    pd: g.pd,
+                    start,
+                    length,
+                    access: g.access,
+                    frames: Arc::new(frames),
+                });
+                Ok(())
+            }
+        }
+    }
+
+    /// Frames of 4 KiB for a region, aligned so that the wanted page size is possible.
+    fn frames(&mut self, g: &RegionGroup, start: u64, length: u64) -> FrameList {
+        let log_page = u32::from(g.log_page.unwrap_or(12)).max(12);
+        let page = 1u64 << log_page;
+        let first = start & !(page - 1);
+        let pages = (start - first + length).div_ceil(page);
+        let small = 1u64 << (log_page - 12);
+        // Skip what lies before the 4 KiB page that holds the first byte.
+        let skip = (start - first) >> 12;
+        let end = (start - first + length).div_ceil(4096);
+        let mut list = FrameList::new(12);
+        let mut add = |from_page: u64, count: u64, pa: u64| {
+            let from = (from_page * small).max(skip);
+            let to = ((from_page + count) * small).min(end);
+            if from < to {
+                list.push(to - from, Page::at(pa + ((from - from_page * small) << 12)));
+            }
+        };
+        // Addresses and frames agree below 2 MiB at least, as with transparent huge pages.
+        let unit = page.max(1 << 21);
+        let base = self.next_frame.next_multiple_of(unit) + (first & (unit - 1));
+        match g.layout {
+            Layout::Contiguous => {
+                add(0, pages, base);
+                self.next_frame = base + pages * page + unit;
+            }
+            Layout::Scattered => {
+                // Pieces in an order that never puts two neighbours together.
+                let piece = pages.div_ceil(PIECES);
+                let pieces = pages.div_ceil(piece);
+                let places = (2 * pieces).next_power_of_two();
+                let turn = self.random.next() | 1;
+                for n in 0..pieces {
+                    let at = n.wrapping_mul(turn).wrapping_mul(5) & (places - 1);
+                    let count = piece.min(pages - n * piece);
+                    add(n * piece, count, base + at * (piece + 1) * page);
+                }
+                self.next_frame = base + places * (piece + 1) * page + unit;
+            }
+        }
+        list
+    }
+
+    fn release(&mut self, place: usize) -> Result<(), TargetError> {
+        let Some(live) = self.live[place].take() else {
+            return Ok(());
+        };
+        self.remember(&live);
+        let status = self.target.deregister(live.region.id)?;
+        if status != Status::Ok {
+            return Err(TargetError::Failed(format!(
+                "a deregistration ended with {status}"
+            )));
+        }
+        self.report.deregistered += 1;
+        Ok(())
+    }
+
+    fn remember(&mut self, live: &Live) {
+        if self.stale.len() >= 64 {
+            self.stale.remove(0);
+        }
+        self.stale
+            .push((live.region.lkey, live.region.rkey, live.pd));
+    }
+
+    fn places(&self, names: &[String]) -> Vec<usize> {
+        (0..self.live.len())
+            .filter(|&i| {
+                self.live[i]
+                    .as_ref()
+                    .is_some_and(|l| names.contains(&self.groups[l.group].name))
+            })
+            .collect()
+    }
+
+    // -- Requests ---------------------------------------------------------------------------------
+
+    fn request(&mut self, live: &Live, op: Op, va: u64, len: u32, streams: u32) -> Access1 {
+        let key = match op.role() {
+            Role::Local => live.region.lkey,
+            Role::Remote => live.region.rkey,
+        };
+        Access1 {
+            client: client(op),
+            request: Request {
+                tag: 0,
+                stream: self.random.below(u64::from(streams)) as u8,
+                op: op.code(),
+                key,
+                va,
+                len,
+                pd: live.pd,
+                qpn: self.random.below(1 << 24) as u32,
+            },
+        }
+    }
+
+    fn good(&mut self, t: &Traffic, places: &[usize]) -> Option<(Access1, Expect, u64)> {
+        let point = self.random.below(t.ops.total());
+        let wanted = *t.ops.at(point)?;
+        let place = *self.random.pick(places)?;
+        let live = self.live[place].clone()?;
+        let op = if live.allows(wanted) {
+            wanted
+        } else {
+            Op::LocalRead
+        };
+        let point = self.random.below(t.sizes.total());
+        let range = t.sizes.at(point)?.clone();
+        let mut len = self.random.within(*range.start(), *range.end());
+        len = len.min(live.length);
+        let base = live.base();
+        let mut at = self.random.below(live.length - len + 1);
+        if op == Op::RemoteAtomic {
+            len = 8;
+            // An aligned place that fits, if there is one.
+            let first = base.wrapping_neg() & 7;
+            if first + 8 > live.length {
+                return None;
+            }
+            let slots = (live.length - first) / 8;
+            at = first + 8 * self.random.below(slots);
+        }
+        let a = self.request(&live, op, base + at, len as u32, t.streams);
+        let pages = (len >> live.region.log_page) + 2;
+        Some((a, Expect::Good { region: place, at }, pages))
+    }
+
+    fn bad(&mut self, kind: Bad, t: &Traffic, places: &[usize]) -> Option<(Access1, Expect)> {
+        let place = *self.random.pick(places)?;
+        let live = self.live[place].clone()?;
+        let ops: Vec<Op> = Op::ALL
+            .iter()
+            .copied()
+            .filter(|op| live.allows(*op) && *op != Op::RemoteAtomic)
+            .collect();
+        let op = *self.random.pick(&ops)?;
+        let len = self.random.within(1, live.length.min(4096)) as u32;
+        let at = self.random.below(live.length - u64::from(len) + 1);
+        let mut a = self.request(&live, op, live.base() + at, len, t.streams);
+        let key = a.request.key;
+        let expect = match kind {
+            Bad::Length => {
+                a.request.len = self.random.within((1 << 31) + 1, u64::from(u32::MAX)) as u32;
+                Syndrome::Length
+            }
+            Bad::KeyIndex => {
+                if self.table >= 1 << 23 {
+                    return None;
+                }
+                let index = self.random.within(u64::from(self.table), (1 << 23) - 1) as u32;
+                let field = self.keys.field(op.role(), index);
+                a.request.key = Key::new(field, self.random.next() as u8);
+                Syndrome::KeyIndex
+            }
+            Bad::KeyState => {
+                let stale = self.random.pick(&self.stale.clone()).copied();
+                a.request.key = match stale {
+                    // A key of a region that is gone; its index is not in use again yet.
+                    Some((lkey, rkey, _)) if self.unused(lkey) => {
+                        if op.role() == Role::Remote && rkey != Key::NONE {
+                            rkey
+                        } else {
+                            a.request.op = Op::LocalRead.code();
+                            a.client = REQUESTER;
+                            lkey
+                        }
+                    }
+                    _ => {
+                        let index = self.table - 1;
+                        if self.live.iter().flatten().any(|l| {
+                            self.keys.decode(l.region.lkey).1 == index
+                        }) {
+                            return None;
+                        }
+                        Key::new(
+                            self.keys.field(op.role(), index),
+                            self.random.next() as u8,
+                        )
+                    }
+                };
+                Syndrome::KeyState
+            }
+            Bad::KeyTag => {
+                let wrong = self.random.within(1, 255) as u8;
+                a.request.key = Key::new(key.field(), key.tag() ^ wrong);
+                Syndrome::KeyTag
+            }
+            Bad::Role => {
+                // A local key from a peer, or a remote key in an own element.
+                if op.role() == Role::Local && live.region.rkey != Key::NONE {
+                    a.request.key = live.region.rkey;
+                } else {
+                    a.request.key = live.region.lkey;
+                    a.request.op = Op::RemoteRead.code();
+                    a.client = RESPONDER;
+                }
+                Syndrome::KeyTag
+            }
+            Bad::Pd => {
+                a.request.pd = live.pd ^ (1 + self.random.below(0xff_ffff) as u32);
+                Syndrome::Pd
+            }
+            Bad::Rights => {
+                let remote = live.region.rkey != Key::NONE;
+                let missing: Vec<Op> = Op::ALL
+                    .iter()
+                    .copied()
+                    .filter(|op| {
+                        !live.allows(*op) && (remote || op.role() == Role::Local)
+                    })
+                    .collect();
+                match self.random.pick(&missing) {
+                    Some(&op) => {
+                        let len = if op == Op::RemoteAtomic { 8 } else { len };
+                        a = self.request(&live, op, a.request.va, len, t.streams);
+                    }
+                    // Every right is there: an operation that does not exist has none.
+                    None if remote => {
+                        a.request.op = self.random.within(5, 7) as u8;
+                        a.request.key = live.region.rkey;
+                        a.client = RESPONDER;
+                    }
+                    None => return None,
+                }
+                Syndrome::Rights
+            }
+            Bad::Wrap => {
+                let len = len.max(2);
+                a.request.len = len;
+                a.request.va = u64::MAX - self.random.below(u64::from(len) - 1);
+                Syndrome::Wrap
+            }
+            Bad::Bounds => {
+                let base = live.base();
+                let end = u128::from(base) + u128::from(live.length);
+                let (va, len) = match self.random.below(4) {
+                    // The last byte is outside.
+                    0 => (end - u128::from(len) + 1, len),
+                    // Just behind the end.
+                    1 => (end, len),
+                    // One byte before the start.
+                    2 if base > 0 => (u128::from(base) - 1, len),
+                    // Everything and one byte more.
+                    _ if live.length < 1 << 31 => (u128::from(base), live.length as u32 + 1),
+                    _ => (end - 1, 2),
+                };
+                a.request.va = va as u64;
+                a.request.len = len;
+                Syndrome::Bounds
+            }
+            Bad::Align => {
+                if !live.allows(Op::RemoteAtomic) || live.length < 16 {
+                    return None;
+                }
+                let aligned = (live.base() + 7) & !7;
+                let wrong_length = self.random.below(2) == 0;
+                let (va, len) = if wrong_length {
+                    let len = *self.random.pick(&[0u32, 1, 4, 7, 9, 16, u32::MAX])?;
+                    (aligned, len)
+                } else {
+                    (live.base() + 1 + self.random.below(7), 8)
+                };
+                if va % 8 == 0 && len == 8 || va + 8 > live.base() + live.length {
+                    return None;
+                }
+                a = self.request(&live, Op::RemoteAtomic, va, len, t.streams);
+                Syndrome::Align
+            }
+            Bad::MttAbsent
+            | Bad::MttBad
+            | Bad::Bus
+            | Bad::MptBad
+            | Bad::Disabled
+            | Bad::TagBusy => return None,
+        };
+        Some((a, Expect::Refused(expect)))
+    }
+
+    /// No live region has the index of this key.
+    fn unused(&self, key: Key) -> bool {
+        let index = self.keys.decode(key).1;
+        !self
+            .live
+            .iter()
+            .flatten()
+            .any(|l| self.keys.decode(l.region.lkey).1 == index)
+    }
+
+    fn traffic(&mut self, t: &Traffic, progress: &mut dyn FnMut(u64)) -> Result<(), TargetError> {
+        let places = self.places(&t.regions);
+        let mut left = t.requests;
+        let mut batch = Vec::new();
+        let mut pages = 0;
+        let mut special: BTreeMap<Bad, u64> = BTreeMap::new();
+        while left > 0 {
+            let (access, cost) = self.next(t, &places, &mut special);
+            left -= 1;
+            if let Some(x) = access {
+                batch.push(x);
+                pages += cost;
+            }
+            if batch.len() >= BATCH || pages >= PAGES_PER_BATCH || left == 0 {
+                let n = batch.len() as u64;
+                self.send(&batch, &[])?;
+                progress(n);
+                batch.clear();
+                pages = 0;
+            }
+        }
+        for (kind, n) in special {
+            for _ in 0..n.min(64) {
+                self.special(kind, t)?;
+            }
+            progress(n);
+        }
+        Ok(())
+    }
+
+    /// The next random request. Kinds that need a damaged region or a special handling are only
+    /// counted.
+    fn next(
+        &mut self,
+        t: &Traffic,
+        places: &[usize],
+        special: &mut BTreeMap<Bad, u64>,
+    ) -> (Option<(Access1, Expect)>, u64) {
+        if let Some(kinds) = &t.bad {
+            if self.random.percent(t.bad_share) {
+                let point = self.random.below(kinds.total());
+                let Some(&kind) = kinds.at(point) else {
+                    return (None, 0);
+                };
+                match kind {
+                    Bad::MttAbsent
+                    | Bad::MttBad
+                    | Bad::Bus
+                    | Bad::MptBad
+                    | Bad::TagBusy
+                    | Bad::Disabled => {
+                        *special.entry(kind).or_default() += 1;
+                        return (None, 0);
+                    }
+                    _ => {}
+                }
+                // Not every region can be used badly in every way.
+                for _ in 0..64 {
+                    if let Some((a, e)) = self.bad(kind, t, places) {
+                        return (Some((a, e)), 1);
+                    }
+                }
+                return (None, 0);
+            }
+        }
+        for _ in 0..64 {
+            if let Some((a, e, cost)) = self.good(t, places) {
+                return (Some((a, e)), cost);
+            }
+        }
+        (None, 0)
+    }
+
+    /// Bad requests that need more than a request.
+    fn special(&mut self, kind: Bad, t: &Traffic) -> Result<(), TargetError> {
+        let groups: Vec<usize> = (0..self.groups.len())
+            .filter(|&g| t.regions.contains(&self.groups[g].name))
+            .collect();
+        let Some(&template) = self.random.pick(&groups) else {
+            return Ok(());
+        };
+        if kind == Bad::Disabled {
+            // Sent before the unit was enabled.
+            return Ok(());
+        }
+        if kind == Bad::TagBusy {
+            let places = self.places(&t.regions);
+            for _ in 0..64 {
+                if let Some((a, _, _)) = self.good(t, &places) {
+                    let answer = self.target.access_tag_busy(&a)?;
+                    self.judge(&a, &answer, Expect::Refused(Syndrome::TagBusy));
+                    break;
+                }
+            }
+            return Ok(());
+        }
+        // A region of its own, damaged before the unit has seen it: 64 pages with a table.
+        let g = &self.groups[template];
+        let group = RegionGroup {
+            name: format!("damaged {}", g.name),
+            count: 1,
+            size: 64 * 4096..=64 * 4096,
+            log_page: Some(12),
+            level: match g.level {
+                Some(level @ (2 | 3 | 5)) => Some(level),
+                _ => Some(1),
+            },
+            layout: Layout::Scattered,
+            offset: 0,
+            ..g.clone()
+        };
+        self.groups.push(group);
+        let number = self.groups.len() - 1;
+        let place = self.live.len();
+        self.live.push(None);
+        self.register(place, number)?;
+        let page = self.random.within(1, 62);
+        let damage = match kind {
+            Bad::MttAbsent => Damage::Absent(page),
+            Bad::MttBad => Damage::Misaligned(page),
+            Bad::Bus => Damage::Bus(page),
+            _ => Damage::Entry,
+        };
+        if let Some(live) = self.live[place].clone() {
+            self.target.damage(live.region.id, damage, true)?;
+            let expect = match kind {
+                Bad::MttAbsent => Syndrome::MttAbsent,
+                Bad::MttBad => Syndrome::MttBad,
+                Bad::Bus => Syndrome::Bus,
+                _ => Syndrome::MptBad,
+            };
+            // The page alone, then the whole region: pages before the damage come out good, the
+            // last beat carries the syndrome. Twice: nothing bad may stay in a cache.
+            for _ in 0..2 {
+                for (at, len) in [(page * 4096 + 5, 64u32), (0, 64 * 4096)] {
+                    let a = self.request(&live, Op::LocalRead, live.base() + at, len, t.streams);
+                    let answer = self.target.access(&[a])?;
+                    for answer in &answer {
+                        self.judge(&a, answer, Expect::Refused(expect));
+                    }
+                }
+            }
+            self.target.damage(live.region.id, damage, false)?;
+        }
+        self.release(place)?;
+        self.live.pop();
+        self.groups.pop();
+        Ok(())
+    }
+
+    fn send(
+        &mut self,
+        batch: &[(Access1, Expect)],
+        deregister: &[(usize, RegionId)],
+    ) -> Result<(), TargetError> {
+        if batch.is_empty() && deregister.is_empty() {
+            return Ok(());
+        }
+        let accesses: Vec<Access1> = batch.iter().map(|(a, _)| *a).collect();
+        let answers = if deregister.is_empty() {
+            self.target.access(&accesses)?
+        } else {
+            self.target.access_while(&accesses, deregister)?
+        };
+        for ((a, expect), answer) in batch.iter().zip(&answers) {
+            self.judge(a, answer, *expect);
+        }
+        Ok(())
+    }
+
+    fn judge(&mut self, a: &Access1, answer: &Answer, expect: Expect) {
+        *self.report.by_op.entry(op_name(a.request.op)).or_default() += 1;
+        self.report.beats += answer.segments.len() as u64;
+        if answer.syndrome == Syndrome::Ok {
+            self.report.accepted += 1;
+            self.report.bytes += u64::from(a.request.len);
+        } else {
+            self.report.refused += 1;
+            *self
+                .report
+                .by_syndrome
+                .entry(answer.syndrome.code())
+                .or_default() += 1;
+        }
+        let wrong = match expect {
+            Expect::Race => None,
+            Expect::Refused(s) if s == answer.syndrome => None,
+            Expect::Refused(s) => Some(format!("{s} was due")),
+            Expect::Good { .. } if answer.syndrome != Syndrome::Ok => Some("OK was due".into()),
+            Expect::Good { region, at } => match &self.live[region] {
+                Some(live) => addresses::check(
+                    &live.frames,
+                    live.start & 0xfff,
+                    at,
+                    a.request.len,
+                    &answer.segments,
+                )
+                .err(),
+                None => None,
+            },
+        };
+        if let Some(wrong) = wrong {
+            self.report.mismatch(format!(
+                "{:?} of client {}: {} ({wrong})",
+                a.request, a.client, answer.syndrome
+            ));
+        }
+    }
+
+    /// Deregisters the regions of groups, with traffic around it if there is some.
+    fn deregister(
+        &mut self,
+        scenario: &Scenario,
+        d: &Deregister,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), TargetError> {
+        let doomed = self.places(&d.regions);
+        let under = scenario.steps.iter().find_map(|s| match s {
+            Step::Traffic(t) if Some(&t.name) == d.under.as_ref() => Some(t),
+            _ => None,
+        });
+        let mut again = Vec::new();
+        if let Some(t) = under {
+            let places = self.places(&t.regions);
+            let requests = t.requests.min(1 << 16);
+            let mut batch = Vec::new();
+            let mut pages = 0;
+            for _ in 0..requests {
+                let (x, cost) = self.next(t, &places, &mut BTreeMap::new());
+                pages += cost;
+                if let Some((a, e)) = x {
+                    let e = match e {
+                        Expect::Good { region, .. } if doomed.contains(&region) => Expect::Race,
+                        e => self.racing(&a, e, &doomed),
+                    };
+                    batch.push((a, e));
+                }
+                if pages > PAGES_PER_BATCH {
+                    break;
+                }
+            }
+            let mut events = Vec::new();
+            for (n, &place) in doomed.iter().enumerate() {
+                if let Some(live) = &self.live[place] {
+                    let after = batch.len() * (n + 1) / (doomed.len() + 1);
+                    events.push((after, live.region.id));
+                }
+            }
+            self.send(&batch, &events)?;
+            progress(batch.len() as u64);
+            for &place in &doomed {
+                if let Some(live) = self.live[place].take() {
+                    self.report.deregistered += 1;
+                    again.push((place, live.group));
+                    self.remember(&live);
+                    // The keys are dead now.
+                    for op in [Op::LocalRead, Op::RemoteRead] {
+                        if op == Op::RemoteRead && live.region.rkey == Key::NONE {
+                            continue;
+                        }
+                        let a = self.request(&live, op, live.base(), 1, 1);
+                        let answer = self.target.access(&[a])?;
+                        for answer in &answer {
+                            self.judge(&a, answer, Expect::Refused(Syndrome::KeyState));
+                        }
+                    }
+                }
+            }
+        } else {
+            for &place in &doomed {
+                if let Some(live) = &self.live[place] {
+                    again.push((place, live.group));
+                }
+                self.release(place)?;
+            }
+        }
+        if d.again {
+            for (place, group) in again {
+                self.register(place, group)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A bad request to a region that goes away meanwhile may also be refused for that.
+    fn racing(&self, a: &Access1, e: Expect, doomed: &[usize]) -> Expect {
+        let index = self.keys.decode(a.request.key).1;
+        let hit = doomed.iter().any(|&place| {
+            self.live[place]
+                .as_ref()
+                .is_some_and(|l| self.keys.decode(l.region.lkey).1 == index)
+        });
+        match e {
+            Expect::Refused(Syndrome::Length | Syndrome::KeyIndex) => e,
+            _ if hit => Expect::Race,
+            e => e,
+        }
+    }
+}

@@ -1,0 +1,413 @@
+// Copyright OpenTPT contributors.
+// SPDX-License-Identifier: Apache-2.0
+
+//! The commands of `tpt`, without the parsing of arguments.
+
+use std::io::{IsTerminal, Write};
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use anyhow::{bail, Context as _, Result};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::{json, Value};
+
+use crate::input::{kind_of, Kind, Lines};
+use crate::machine::GoldenTarget;
+use crate::scenario::parse::{Memory, Scenario, Unit};
+use crate::tally::Tally;
+use crate::target::{Target, TargetError};
+use crate::trace::parse::Names;
+use crate::trace::replay::TraceReport;
+use crate::{scenario, textbook, trace, verdicts};
+
+/// Clocks recorded before a mismatch.
+const WAVES_BEFORE: u64 = 2000;
+
+/// Options of all commands.
+#[derive(Debug, Clone, Default)]
+pub struct Common {
+    /// Named configuration.
+    pub config: Option<String>,
+    /// No simulated unit.
+    pub golden_only: bool,
+    /// Clocks from a read to its answer.
+    pub latency: Option<RangeInclusive<u32>>,
+    /// Seed.
+    pub seed: Option<u64>,
+    /// FST file.
+    pub waves: Option<PathBuf>,
+    /// Record the whole run.
+    pub waves_whole: bool,
+    /// Report for machines.
+    pub json: Option<PathBuf>,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// All is well.
+    Good,
+    /// A mismatch or a disagreement.
+    Mismatch,
+}
+
+/// Settings of a target.
+#[derive(Debug, Clone)]
+struct Setup {
+    unit: Unit,
+    memory: Memory,
+}
+
+impl Setup {
+    fn new(common: &Common, scenario: Option<&Scenario>) -> Self {
+        let mut unit = scenario.map(|s| s.unit.clone()).unwrap_or_default();
+        let mut memory = scenario.map(|s| s.memory.clone()).unwrap_or_default();
+        if let Some(config) = &common.config {
+            unit.config = Some(config.clone());
+        }
+        if let Some(seed) = common.seed {
+            unit.seed = seed;
+        }
+        if let Some(latency) = &common.latency {
+            memory.latency = latency.clone();
+        }
+        Self { unit, memory }
+    }
+
+    fn config(&self) -> &str {
+        self.unit.config.as_deref().unwrap_or("default")
+    }
+
+    /// A target that is not enabled. `waves_from`: record from this clock on.
+    fn target(
+        &self,
+        common: &Common,
+        waves_from: Option<u64>,
+    ) -> Result<Box<dyn Target>, TargetError> {
+        if common.golden_only {
+            return Ok(Box::new(GoldenTarget::golden(
+                self.unit.seed,
+                self.unit.table,
+            )));
+        }
+        #[cfg(feature = "rtl")]
+        {
+            let waves = match (&common.waves, common.waves_whole, waves_from) {
+                (Some(path), _, Some(from)) => Some((path.clone(), from)),
+                (Some(path), true, None) => Some((path.clone(), 0)),
+                _ => None,
+            };
+            Ok(Box::new(crate::rtl::RtlTarget::rtl(
+                &crate::rtl::RtlOptions {
+                    config: self.config().to_owned(),
+                    seed: self.unit.seed,
+                    table: self.unit.table,
+                    fence_time: self.unit.fence_time,
+                    latency: self.memory.latency.clone(),
+                    reorder: self.memory.reorder,
+                    stalls: self.memory.stalls,
+                    waves,
+                },
+            )?))
+        }
+        #[cfg(not(feature = "rtl"))]
+        {
+            let _ = waves_from;
+            Err(TargetError::Failed(
+                "this build has no simulated unit (feature \"rtl\"); use --golden-only".into(),
+            ))
+        }
+    }
+}
+
+fn check(common: &Common) -> Result<()> {
+    if common.waves.is_some() && common.golden_only {
+        bail!("--waves needs the simulated unit; expected no --golden-only");
+    }
+    Ok(())
+}
+
+/// A progress bar, if somebody can see it.
+fn bar(length: u64, what: &str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(
+        Some(length),
+        if std::io::stderr().is_terminal() {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        },
+    );
+    if let Ok(style) =
+        ProgressStyle::with_template("{msg} [{bar:40}] {human_pos}/{human_len} {eta} left")
+    {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar.set_message(what.to_owned());
+    bar
+}
+
+fn write_json(common: &Common, value: &Value) -> Result<()> {
+    let Some(path) = &common.json else {
+        return Ok(());
+    };
+    let mut text = serde_json::to_string_pretty(value)?;
+    text.push('\n');
+    if path.as_os_str() == "-" {
+        std::io::stdout().write_all(text.as_bytes())?;
+    } else {
+        std::fs::write(path, text)
+            .with_context(|| format!("{}: cannot be written", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Prints for people, unless the standard output is for machines.
+fn say(common: &Common, text: &str) {
+    if common.json.as_deref() == Some(Path::new("-")) {
+        eprint!("{text}");
+    } else {
+        print!("{text}");
+    }
+}
+
+/// Where waves of a mismatch begin.
+fn waves_start(common: &Common, error: &TargetError) -> Option<u64> {
+    match error {
+        TargetError::Mismatch {
+            clock: Some(clock), ..
+        } if common.waves.is_some() && !common.waves_whole => {
+            Some(clock.saturating_sub(WAVES_BEFORE).max(1))
+        }
+        _ => None,
+    }
+}
+
+/// `tpt run`.
+pub fn run(path: &Path, common: &Common) -> Result<Exit> {
+    check(common)?;
+    let scenario = scenario::parse::open(path)?;
+    let setup = Setup::new(common, Some(&scenario));
+    let length = scenario::run::length(&scenario);
+    let once = |waves_from| {
+        let bar = bar(length, "requests");
+        let mut target = setup.target(common, waves_from)?;
+        let result = scenario::run::run(&mut *target, &scenario, setup.unit.seed, &mut |n| {
+            bar.inc(n)
+        });
+        bar.finish_and_clear();
+        Ok::<_, TargetError>(result)
+    };
+    let (report, failure) = match once(None)? {
+        Ok(report) => (report, None),
+        Err((report, error)) => {
+            if let Some(from) = waves_start(common, &error) {
+                let _ = once(Some(from))?;
+            }
+            (*report, Some(error))
+        }
+    };
+    say(
+        common,
+        &format!(
+            "scenario {}, {}, seed {}\n{}",
+            path.display(),
+            if common.golden_only {
+                "golden reference alone".to_owned()
+            } else {
+                format!("configuration {}", setup.config())
+            },
+            setup.unit.seed,
+            report.text()
+        ),
+    );
+    let mut machine = report.json();
+    machine["scenario"] = json!(path.display().to_string());
+    machine["seed"] = json!(setup.unit.seed);
+    write_json(common, &machine)?;
+    match failure {
+        Some(TargetError::Failed(text)) => bail!("{text}"),
+        _ if report.mismatch_count > 0 => Ok(Exit::Mismatch),
+        _ => Ok(Exit::Good),
+    }
+}
+
+/// What a replay of one file found.
+struct Replayed {
+    trace: Option<TraceReport>,
+    rebased: u64,
+}
+
+fn replay_file(
+    target: &mut dyn Target,
+    path: &Path,
+    limit: Option<u64>,
+    families: Option<&str>,
+    tally: &mut Tally,
+) -> Result<Replayed> {
+    let file = path.display().to_string();
+    let mut lines = Lines::open(path)?;
+    let Some((place, first)) = lines.next_object()? else {
+        return Err(crate::input::BadInput {
+            file,
+            line: 1,
+            what: "the file is empty".into(),
+            expected: "recorded verdicts or a trace, one JSON object per line".into(),
+        }
+        .into());
+    };
+    let kind = kind_of(&place, &first)?;
+    let bar = bar(0, &file);
+    let limit = limit.unwrap_or(u64::MAX);
+    let mut next = Some((place, first));
+    let mut read = 0u64;
+    match kind {
+        Kind::Verdicts => {
+            let mut replayer = verdicts::replay::Replayer::new();
+            while let Some((place, object)) = next {
+                if read >= limit {
+                    break;
+                }
+                read += 1;
+                let case = verdicts::parse::parse(&place, &object)?;
+                if families.map_or(true, |f| f.contains(case.family)) {
+                    replayer.run(target, &file, case, tally)?;
+                }
+                bar.inc_length(1);
+                bar.inc(1);
+                next = lines.next_object()?;
+            }
+            replayer.finish(target, &file, tally)?;
+            bar.finish_and_clear();
+            Ok(Replayed {
+                trace: None,
+                rebased: replayer.rebased,
+            })
+        }
+        Kind::Trace => {
+            let mut names = Names::default();
+            let mut events = Vec::new();
+            while let Some((place, object)) = next {
+                if read >= limit {
+                    break;
+                }
+                read += 1;
+                events.push(trace::parse::parse(&place, &object, &mut names)?);
+                next = lines.next_object()?;
+            }
+            bar.set_length(events.len() as u64);
+            let report =
+                trace::replay::run(target, &file, &events, tally, &mut |n| bar.inc(n))?;
+            bar.finish_and_clear();
+            Ok(Replayed {
+                trace: Some(report),
+                rebased: 0,
+            })
+        }
+    }
+}
+
+/// `tpt replay`.
+pub fn replay(
+    files: &[PathBuf],
+    limit: Option<u64>,
+    families: Option<&str>,
+    common: &Common,
+) -> Result<Exit> {
+    check(common)?;
+    let setup = Setup::new(common, None);
+    let mut tally = Tally::default();
+    let mut traces = Vec::new();
+    let mut rebased = 0;
+    for path in files {
+        // Every file gets a unit of its own: figures do not depend on what ran before.
+        let mut target = setup.target(common, None)?;
+        target.enable()?;
+        match replay_file(&mut *target, path, limit, families, &mut tally) {
+            Ok(r) => {
+                rebased += r.rebased;
+                traces.extend(r.trace);
+            }
+            Err(e) => {
+                // A mismatch between unit and reference ends the file; anything else ends all.
+                let Some(error @ TargetError::Mismatch { .. }) = e.downcast_ref::<TargetError>()
+                else {
+                    return Err(e);
+                };
+                if let Some(from) = waves_start(common, error) {
+                    let mut again = setup.target(common, Some(from))?;
+                    again.enable()?;
+                    let _ = replay_file(&mut *again, path, limit, families, &mut Tally::default());
+                }
+                let text = format!("unit and reference differ: {error}");
+                tally.count(
+                    &path.display().to_string(),
+                    "unit",
+                    || path.display().to_string(),
+                    || "-".into(),
+                    crate::tally::Judgement::Disagreed(text),
+                );
+            }
+        }
+    }
+    let mut text = String::new();
+    if !traces.is_empty() {
+        text += &format!("{}\n", TraceReport::head());
+        for t in &traces {
+            text += &format!("{}\n", t.row());
+        }
+        text.push('\n');
+    }
+    text += &tally.text();
+    if rebased > 0 {
+        text += &format!(
+            "\nown elements of ZERO_BASED regions, given to the unit as offsets: {rebased}\n"
+        );
+    }
+    let skipped: u64 = traces.iter().map(|t| t.not_judged).sum();
+    if skipped > 0 {
+        text += &format!("\nrequests without a completion to compare, and refused: {skipped}\n");
+    }
+    text += &format!("\n{}\n", tally.summary());
+    say(common, &text);
+    write_json(
+        common,
+        &json!({
+            "config": if common.golden_only { "golden" } else { setup.config() },
+            "seed": setup.unit.seed,
+            "tally": tally.json(),
+            "traces": traces.iter().map(TraceReport::json).collect::<Vec<_>>(),
+            "rebased": rebased,
+        }),
+    )?;
+    Ok(if tally.total.disagreed > 0 {
+        Exit::Mismatch
+    } else {
+        Exit::Good
+    })
+}
+
+/// `tpt textbook`.
+pub fn textbook(common: &Common) -> Result<Exit> {
+    check(common)?;
+    let setup = Setup::new(common, None);
+    let cases = textbook::cases();
+    let once = |waves_from| {
+        let bar = bar(cases.len() as u64, "regions");
+        let mut target = setup.target(common, waves_from)?;
+        target.enable()?;
+        let result = textbook::run(&mut *target, &cases, &mut |n| bar.inc(n));
+        bar.finish_and_clear();
+        Ok::<_, TargetError>(result)
+    };
+    let (report, error) = once(None)?;
+    if let Some(from) = error.as_ref().and_then(|e| waves_start(common, e)) {
+        let _ = once(Some(from))?;
+    }
+    say(common, &report.text());
+    write_json(common, &report.json())?;
+    match error {
+        Some(TargetError::Failed(text)) => bail!("{text}"),
+        _ if !report.mismatches.is_empty() => Ok(Exit::Mismatch),
+        _ => Ok(Exit::Good),
+    }
+}
