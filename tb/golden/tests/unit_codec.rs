@@ -387,3 +387,26 @@ fn unknown_codes_are_errors() {
         .to_string();
     assert_eq!(error, "24 is no Status");
 }
+
+/// Known answers, worked out by a program in another language that shares nothing with this crate.
+#[test]
+fn known_keys() {
+    let maker = KeyMaker::new(
+        [0x0123_4567, 0x89ab_cdef, 0xfedc_ba98, 0x7654_3210],
+        [0xdead_beef, 0x00c0_ffee, 0x1234_5678, 0x9abc_def0],
+        false,
+    );
+    for (role, index, gen, field, tag) in [
+        (Role::Local, 0x1, 0x1, 0x994bfc, 0xf1),
+        (Role::Remote, 0x1, 0x1, 0xf0cbb2, 0x09),
+        (Role::Local, 0x7fffff, 0xff, 0x270ac6, 0x94),
+        (Role::Remote, 0x7fffff, 0x0, 0x10f4e8, 0xec),
+        (Role::Local, 0x3039, 0x7, 0x0aa8fd, 0x59),
+        (Role::Remote, 0x3039, 0x8, 0xe7a36b, 0x8a),
+        (Role::Local, 0x0, 0x0, 0x433ff6, 0xb2),
+        (Role::Remote, 0x2aaaaa, 0x5a, 0x466c20, 0x85),
+    ] {
+        assert_eq!(maker.field(role, index), field, "{role} {index:#x}");
+        assert_eq!(maker.tag(role, index, gen), tag, "{role} {index:#x} {gen}");
+    }
+}
