@@ -8,13 +8,13 @@
 ///
 ///   request, entry
 ///        │
-///   stage 1   rules of one comparison; va - base; length - len; page mask; start mod page
-///        │
-///   stage 2   rule 9 by comparing the two differences; o = (va - base) + start mod page;
-///        │    rules that the entry cannot answer are taken out
-///   stage 3   first failing rule ─► syndrome; page o >> P; offset o mod P; offset + len - 1
-///        │
-///   stage 4   number of pages; slot of a flat table; everything 0 unless granted
+///   stage 1   rules of one comparison; va - base; length - len; page mask; start mod page;
+///        │    offset inside the page
+///   stage 2   differences compared (rules 8, 9); o = (va - base) + start mod page;
+///        │    offset + len - 1; rules that the entry cannot answer are taken out
+///   stage 3   first failing rule ─► syndrome; o and offset + len - 1 shifted down by P, all but
+///        │    three places
+///   stage 4   the other places; number of pages; slot of a flat table; all 0 unless granted
 ///        ▼
 ///   syndrome, descriptor, position
 ///
@@ -155,9 +155,8 @@ module tpt_mpt_check import tpt_pkg::*; #(
   endfunction
 
   // Rule 6: a type-2 window works from its own queue pair only.
-  function automatic logic fails_qp(logic [2:0] kind, logic [QpnW-1:0] qpn,
-                                       logic [QpnW-1:0] entry_qpn);
-    return (kind == KindMw2) && (qpn != entry_qpn);
+  function automatic logic fails_qp(logic type2_window, logic qpn_equal);
+    return type2_window && !qpn_equal;
   endfunction
 
   // Rule 7: the operation's right. Reading locally needs none.
@@ -174,16 +173,15 @@ module tpt_mpt_check import tpt_pkg::*; #(
     endcase
   endfunction
 
-  // Rule 8: va + len is at most 2^64. Only an address in the last 4 GiB can pass it, so 33 bits
-  // of sum decide.
-  function automatic logic fails_wrap(logic [31:0] va_high, logic [32:0] low_sum);
-    return (&va_high) && (low_sum > 33'h1_0000_0000);
+  // Rule 8: the last byte, va + len - 1, is below 2^64. Only an address in the last 4 GiB can miss
+  // that, so 32 bits decide: len - 1 is more than ~va, the number of bytes above va.
+  function automatic logic fails_wrap(logic va_high_ones, logic no_bytes, logic past_top);
+    return va_high_ones && !no_bytes && past_top;
   endfunction
 
-  // Rule 9: base <= va, len <= length, and va - base <= length - len. Bit 64 is the borrow.
-  function automatic logic fails_bounds(logic [64:0] va_minus_base, logic [64:0] length_minus_len);
-    return va_minus_base[64] || length_minus_len[64] ||
-           (va_minus_base[63:0] > length_minus_len[63:0]);
+  // Rule 9: base <= va and len <= length (no borrow), and va - base <= length - len.
+  function automatic logic fails_bounds(logic below_base, logic longer, logic past_slack);
+    return below_base || longer || past_slack;
   endfunction
 
   // Rule 10: the address of an atomic is a multiple of 8.
@@ -250,18 +248,21 @@ module tpt_mpt_check import tpt_pkg::*; #(
     logic                role;
     logic                tag;
     logic                pd;
-    logic                qp;
+    logic                type2_window;
+    logic                qpn_equal;
     logic                rights;
     logic                atomic_addr;
     logic                parent;
     logic                va_high_ones;
-    logic [32:0]         low_sum;        // va[31:0] + len
+    logic [31:0]         va_low;
+    logic                no_bytes;       // len is 0
     logic [64:0]         va_minus_base;
     logic [64:0]         length_minus_len;
     logic [31:0]         len;
     logic [31:0]         len_minus_1;
     logic [OffW-1:0]     page_mask;
     logic [OffW-1:0]     start_in_page;  // start mod page
+    logic [OffW-1:0]     va_in_page;     // offset of the first byte, still to be masked
     logic [4:0]          page_shift;     // log_page - 12
     desc_t               desc;
   } stage1_t;
@@ -292,7 +293,8 @@ module tpt_mpt_check import tpt_pkg::*; #(
     s1_d.tag              = fails_tag(req_i.key[7:0], role_i, entry_i.lkey_tag,
                                       entry_i.rkey_tag);
     s1_d.pd               = fails_pd(req_i.pd, entry_i.pd);
-    s1_d.qp               = fails_qp(entry_i.kind, req_i.qpn, entry_i.qpn);
+    s1_d.type2_window     = entry_i.kind == KindMw2;
+    s1_d.qpn_equal        = req_i.qpn == entry_i.qpn;
     s1_d.rights           = fails_rights(req_i.op, entry_i.access[AccLocalWrite],
                                          entry_i.access[AccRemoteWrite],
                                          entry_i.access[AccRemoteRead],
@@ -300,13 +302,17 @@ module tpt_mpt_check import tpt_pkg::*; #(
     s1_d.atomic_addr      = fails_atomic_addr(req_i.op, req_i.va[2:0]);
     s1_d.parent           = fails_parent(entry_i.kind, parent_ok_i);
     s1_d.va_high_ones     = &req_i.va[63:32];
-    s1_d.low_sum          = {1'b0, req_i.va[31:0]} + {1'b0, req_i.len};
+    s1_d.va_low           = req_i.va[31:0];
+    s1_d.no_bytes         = req_i.len == 32'd0;
     s1_d.va_minus_base    = {1'b0, req_i.va} - {1'b0, base};
     s1_d.length_minus_len = {1'b0, entry_i.length} - {33'd0, req_i.len};
     s1_d.len              = req_i.len;
     s1_d.len_minus_1      = req_i.len - 32'd1;
     s1_d.page_mask        = page_mask(entry_i.log_page);
     s1_d.start_in_page    = entry_i.start[OffW-1:0] & page_mask(entry_i.log_page);
+    // Modulo the page, va - base + start is va, or va + start in a zero-based region.
+    s1_d.va_in_page       = req_i.va[OffW-1:0] +
+                            (entry_i.access[AccZeroBased] ? entry_i.start[OffW-1:0] : '0);
     s1_d.page_shift       = 5'(entry_i.log_page - 6'(MinLogPage));
     s1_d.desc.index       = index_i;
     s1_d.desc.gen         = entry_i.gen;
@@ -322,22 +328,31 @@ module tpt_mpt_check import tpt_pkg::*; #(
   // Stage 2
   // ---------------------------------------------------------------------------------------------
   typedef struct packed {
-    logic [NumRules-1:0] fail;
+    logic [NumRules-1:0] fail;       // rules 8 and 9 still missing
     logic                atomic_len;
     logic                empty;
-    logic                looked_up;
-    logic [63:0]         o;            // byte position, counted from the start of the first page
+    logic                live;       // a VALID entry was read
+    logic                va_high_ones;
+    logic                no_bytes;
+    logic                past_top;
+    logic                below_base;
+    logic                longer;
+    logic                past_slack;
+    logic [63:12]        o;          // byte position, counted from the start of the first page
+    logic [OffW-1:0]     off;        // offset of the first byte inside its page
+    logic [OffW:12]      last_off;   // offset of the last byte, counted from that page
     logic [31:0]         len;
-    logic [31:0]         len_minus_1;
-    logic [OffW-1:0]     page_mask;
     logic [4:0]          page_shift;
     desc_t               desc;
   } stage2_t;
 
-  stage2_t s2_d, s2_q;
-  logic    has_entry;   // an entry is there
-  logic    good_entry;  // and it is one of this unit
-  logic    live_entry;  // and it is VALID, so that its fields can be compared
+  stage2_t         s2_d, s2_q;
+  logic            has_entry;   // an entry is there
+  logic            good_entry;  // and it is one of this unit
+  logic            live_entry;  // and it is VALID, so that its fields can be compared
+  logic [63:0]     o;
+  logic [OffW-1:0] off;
+  logic [OffW:0]   last_off;
 
   always_comb begin
     has_entry  = s1_q.need_key && s1_q.looked_up && !s1_q.index && !s1_q.bus;
@@ -354,25 +369,35 @@ module tpt_mpt_check import tpt_pkg::*; #(
     s2_d.fail[SynKeyState] = good_entry && s1_q.state;
     s2_d.fail[SynKeyTag]   = live_entry && (s1_q.role || s1_q.tag);
     s2_d.fail[SynPd]       = live_entry && s1_q.pd;
-    s2_d.fail[SynQp]       = live_entry && s1_q.qp;
+    s2_d.fail[SynQp]       = live_entry && fails_qp(s1_q.type2_window, s1_q.qpn_equal);
     s2_d.fail[SynRights]   = live_entry && s1_q.rights;
-    s2_d.fail[SynWrap]     = fails_wrap({32{s1_q.va_high_ones}}, s1_q.low_sum);
-    s2_d.fail[SynBounds]   = live_entry &&
-                             fails_bounds(s1_q.va_minus_base, s1_q.length_minus_len);
     s2_d.fail[SynAlign]    = s1_q.atomic_len || s1_q.atomic_addr;
     s2_d.fail[SynParent]   = live_entry && s1_q.parent;
 
-    s2_d.atomic_len  = s1_q.atomic_len;
-    s2_d.empty       = s1_q.empty;
-    s2_d.looked_up   = live_entry;
+    s2_d.atomic_len   = s1_q.atomic_len;
+    s2_d.empty        = s1_q.empty;
+    s2_d.live         = live_entry;
+    s2_d.va_high_ones = s1_q.va_high_ones;
+    s2_d.no_bytes     = s1_q.no_bytes;
+    s2_d.past_top     = s1_q.len_minus_1 > ~s1_q.va_low;
+    s2_d.below_base   = s1_q.va_minus_base[64];
+    s2_d.longer       = s1_q.length_minus_len[64];
+    s2_d.past_slack   = s1_q.va_minus_base[63:0] > s1_q.length_minus_len[63:0];
     // Inside the bounds this sum is at most start mod page + length <= start + length <= 2^64.
-    s2_d.o           = s1_q.va_minus_base[63:0] + {21'd0, s1_q.start_in_page};
-    s2_d.len         = s1_q.len;
-    s2_d.len_minus_1 = s1_q.len_minus_1;
-    s2_d.page_mask   = s1_q.page_mask;
-    s2_d.page_shift  = s1_q.page_shift;
-    s2_d.desc        = s1_q.desc;
+    o                 = s1_q.va_minus_base[63:0] + {21'd0, s1_q.start_in_page};
+    off               = s1_q.va_in_page & s1_q.page_mask;
+    last_off          = {1'b0, off} + {12'd0, s1_q.len_minus_1};
+    s2_d.o            = o[63:MinLogPage];
+    s2_d.off          = off;
+    s2_d.last_off     = last_off[OffW:MinLogPage];
+    s2_d.len          = s1_q.len;
+    s2_d.page_shift   = s1_q.page_shift;
+    s2_d.desc         = s1_q.desc;
   end
+
+  // Positions are in pages from here on, and no page is smaller than 4 KiB.
+  logic unused_in_page;
+  assign unused_in_page = ^{o[MinLogPage-1:0], last_off[MinLogPage-1:0]};
 
   // ---------------------------------------------------------------------------------------------
   // Stage 3
@@ -382,28 +407,33 @@ module tpt_mpt_check import tpt_pkg::*; #(
     logic                granted;   // something may be accessed
     logic                empty;     // accepted, nothing to access
     logic [4:0]          reason;    // syndrome if neither
-    logic [PageIdxW-1:0] page;
+    logic [PageIdxW+2:0] page;      // page, still to be shifted by up to 3 places
+    logic [22:0]         last;      // last page, counted from the first, likewise
+    logic [1:0]          shift;     // these places
     logic [OffW-1:0]     off;
-    logic [OffW:0]       last_off;  // offset of the last byte, counted from the first page
     logic [31:0]         len;
-    logic [4:0]          page_shift;
     desc_t               desc;
   } stage3_t;
 
-  stage3_t s3_d, s3_q;
-  logic    enabled;
+  stage3_t             s3_d, s3_q;
+  logic [NumRules-1:0] fail;
+  logic                enabled;
 
   always_comb begin
-    enabled         = !s2_q.fail[SynDisabled] && !s2_q.fail[SynTagBusy];
-    s3_d.fail       = s2_q.fail;
-    s3_d.granted    = s2_q.looked_up && (s2_q.fail == '0);
+    fail            = s2_q.fail;
+    fail[SynWrap]   = fails_wrap(s2_q.va_high_ones, s2_q.no_bytes, s2_q.past_top);
+    fail[SynBounds] = s2_q.live &&
+                      fails_bounds(s2_q.below_base, s2_q.longer, s2_q.past_slack);
+    enabled         = !fail[SynDisabled] && !fail[SynTagBusy];
+    s3_d.fail       = fail;
+    s3_d.granted    = s2_q.live && (fail == '0);
     s3_d.empty      = s2_q.empty && enabled;
-    s3_d.reason     = first_failure(s2_q.fail, s2_q.atomic_len);
-    s3_d.page       = PageIdxW'(s2_q.o[63:MinLogPage] >> s2_q.page_shift);
-    s3_d.off        = s2_q.o[OffW-1:0] & s2_q.page_mask;
-    s3_d.last_off   = {1'b0, s2_q.o[OffW-1:0] & s2_q.page_mask} + {12'd0, s2_q.len_minus_1};
+    s3_d.reason     = first_failure(fail, s2_q.atomic_len);
+    s3_d.page       = (PageIdxW + 3)'(s2_q.o >> {s2_q.page_shift[4:2], 2'd0});
+    s3_d.last       = 23'(s2_q.last_off >> {s2_q.page_shift[4:2], 2'd0});
+    s3_d.shift      = s2_q.page_shift[1:0];
+    s3_d.off        = s2_q.off;
     s3_d.len        = s2_q.len;
-    s3_d.page_shift = s2_q.page_shift;
     s3_d.desc       = s2_q.desc;
   end
 
@@ -421,7 +451,7 @@ module tpt_mpt_check import tpt_pkg::*; #(
   always_comb begin
     // Flat tables need not start on a 4 KiB boundary: the rest of the root, in entries.
     first_slot = (s3_q.desc.level == LevelFlat) ? PageIdxW'(s3_q.desc.frame[1][8:0]) : '0;
-    num_pages  = 20'(s3_q.last_off[OffW:MinLogPage] >> s3_q.page_shift) + 20'd1;
+    num_pages  = 20'(s3_q.last >> s3_q.shift) + 20'd1;
 
     syndrome_d = s3_q.reason;
     empty_d    = 1'b0;
@@ -433,7 +463,7 @@ module tpt_mpt_check import tpt_pkg::*; #(
     end else if (s3_q.granted) begin
       syndrome_d = SynOk;
       desc_d     = s3_q.desc;
-      pos_d.idx  = s3_q.page + first_slot;
+      pos_d.idx  = PageIdxW'(s3_q.page >> s3_q.shift) + first_slot;
       pos_d.np   = num_pages;
       pos_d.off  = s3_q.off;
       pos_d.rem  = s3_q.len;
