@@ -320,22 +320,27 @@ impl Build {
         let (fresh, stamp, value) = self.fresh(&library, &all);
         if !fresh {
             let _ = fs::remove_file(&stamp);
-            // Constructors, reset values and trace declarations run once: no time is spent on
-            // optimising them.
-            let (slow, fast): (Vec<_>, Vec<_>) = list(&model.dir, &["cpp"])
-                .into_iter()
-                .filter(|path| !name_of(path).contains("__ALL"))
-                .partition(|path| name_of(path).contains("__Slow"));
-            let slow_objects = self
-                .compiler(0)
-                .include(&model.dir)
-                .files(&slow)
-                .compile_intermediates();
-            self.compiler(2)
-                .include(&model.dir)
-                .files(&fast)
-                .objects(slow_objects)
-                .compile(&library);
+            // Constructors, reset values and trace declarations run once, and the code that
+            // records waves seldom: no time is spent on optimising them.
+            let files = list(&model.dir, &["cpp"]);
+            let mut objects = Vec::new();
+            let mut level = |level: u32| {
+                let chosen: Vec<_> = files
+                    .iter()
+                    .filter(|file| level_of(file) == level)
+                    .collect();
+                let mut compiler = self.compiler(level);
+                objects.extend(
+                    compiler
+                        .include(&model.dir)
+                        .files(chosen)
+                        .compile_intermediates(),
+                );
+            };
+            level(2);
+            level(1);
+            level(0);
+            self.compiler(2).objects(objects).compile(&library);
             fs::write(stamp, value).expect("a stamp in OUT_DIR");
         }
         self.link(&library);
@@ -488,6 +493,20 @@ fn name_of(path: &Path) -> String {
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned()
+}
+
+/// How far a generated file is optimised; 3: it is not compiled.
+fn level_of(path: &Path) -> u32 {
+    let name = name_of(path);
+    if name.contains("__ALL") {
+        3
+    } else if name.contains("__Slow") {
+        0
+    } else if name.contains("__Trace") {
+        1
+    } else {
+        2
+    }
 }
 
 fn list(dir: &Path, extensions: &[&str]) -> Vec<PathBuf> {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tpt_golden::codec::{MPT_BYTES, RSP_WORDS};
+use tpt_golden::driver::{CommandPort, PortError};
 use tpt_golden::frames::Translation;
 use tpt_golden::keys::KeyMaker;
 use tpt_golden::mem::PhysMem;
@@ -213,6 +214,7 @@ pub struct Bench {
     /// MPT entries may be corrupted behind the unit's back: its complaint is accepted.
     pub expect_mpt_bad: bool,
     mismatches: Vec<BenchError>,
+    port_error: Option<BenchError>,
     /// Numbers since the start.
     pub stats: Stats,
 }
@@ -257,6 +259,7 @@ impl Bench {
             options,
             expect_mpt_bad: false,
             mismatches: Vec::new(),
+            port_error: None,
             stats: Stats::default(),
         };
         bench.reset(mem)?;
@@ -281,6 +284,16 @@ impl Bench {
     /// Mismatches that did not end the run.
     pub fn mismatches(&self) -> &[BenchError] {
         &self.mismatches
+    }
+
+    /// Whether a mismatch ends the run, see [`BenchOptions::stop_at_mismatch`].
+    pub fn stop_at_mismatch(&mut self, stop: bool) {
+        self.options.stop_at_mismatch = stop;
+    }
+
+    /// The error that ended the last `CommandPort::submit`.
+    pub fn port_error(&self) -> Option<&BenchError> {
+        self.port_error.as_ref()
     }
 
     /// Random numbers of the bench, for those who drive it.
@@ -1347,6 +1360,17 @@ impl Bench {
                 }
             })
             .collect();
+        owed.into_iter()
+            .for_each(|region| self.release(Some(region)));
+        // What is inside holds nothing any more, whenever the reset gets through.
+        let mut holds = Vec::new();
+        for stream in &mut self.streams[client * STREAMS..(client + 1) * STREAMS] {
+            for live in stream {
+                holds.push(live.holds.take());
+                live.owes_done = false;
+            }
+        }
+        holds.into_iter().for_each(|holds| self.release(holds));
         self.clients[client].restart();
         // Beats may come until the reset has got through, and are checked as ever; then what is
         // held may vanish.
@@ -1367,13 +1391,28 @@ impl Bench {
         state.response_gate = response_gate;
         state.hold = false;
         state.restart();
-        for stream in client * STREAMS..(client + 1) * STREAMS {
-            let live: Vec<Live> = self.streams[stream].drain(..).collect();
-            live.into_iter().for_each(|live| self.release(live.holds));
-        }
-        owed.into_iter()
-            .for_each(|region| self.release(Some(region)));
+        self.streams[client * STREAMS..(client + 1) * STREAMS]
+            .iter_mut()
+            .for_each(VecDeque::clear);
         result
+    }
+}
+
+impl CommandPort for Bench {
+    /// Blocking. The true pages of the region are those of [`Bench::set_next_pages`].
+    fn submit(&mut self, mem: &mut PhysMem, command: &Command) -> Result<Completion, PortError> {
+        if self.is_id_in_use(command.id) {
+            return Err(PortError::NotSent(format!("id {} is in use", command.id)));
+        }
+        let extra = CommandExtra {
+            pages: self.pages_of_next.take(),
+            release: Vec::new(),
+        };
+        self.command(mem, *command, extra).map_err(|error| {
+            let text = error.to_string();
+            self.port_error = Some(error);
+            PortError::Lost(text)
+        })
     }
 }
 
