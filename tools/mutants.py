@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plants the faults of tb/mutants.toml in the RTL, one at a time; the tests must fail on each.
 
-The work is done in a copy under build/mutants, with a target folder of its own, so that only the
-model of the small configuration is built again for each mutant. First the unchanged copy must pass
+The work is done in a copy under build/mutants, where only the model of the small configuration is
+built again for each mutant; what the copy depends on is shared with the ordinary build. First the unchanged copy must pass
 the tests. A mutant that does not build is an error of tb/mutants.toml, not a success.
 
     tools/mutants.py [--sample N --seed S] [--only NAME]... [--check] [--list] [--timeout SECONDS]
@@ -99,7 +99,8 @@ def cargo_test(test, timeout, log):
     """Runs one test file of the bench in the copy."""
     command = [os.environ.get("CARGO", "cargo"), "test", "--release", "-p", "tpt-bench",
                "--test", test, "--no-fail-fast"]
-    env = common.environment(TPT_CONFIGS="small", CARGO_TARGET_DIR=str(WORK / "target"))
+    target = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
+    env = common.environment(TPT_CONFIGS="small", CARGO_TARGET_DIR=str(target))
     return common.run(command, timeout, cwd=TREE, env=env, log=log, heartbeat=lambda seconds, line:
                       print(f"mutants: ... {seconds:.0f} s; {line[:100]}", flush=True))
 
