@@ -233,6 +233,24 @@ module tpt_reg_engine import tpt_pkg::*; #(
     return c;
   endfunction
 
+  // The CRC is linear: every bit of crc16_word is the parity of some bits of {crc, data}. Which
+  // ones is computed here, so that each parity becomes a balanced tree.
+  typedef logic [15:0][79:0] crc_map_t;
+  function automatic crc_map_t crc_map();
+    crc_map_t    m;
+    logic [79:0] one;
+    logic [15:0] c;
+    m = '0;
+    for (int unsigned i = 0; i < 80; i++) begin
+      one    = '0;
+      one[i] = 1'b1;
+      c      = crc16_word(one[79:64], one[63:0]);
+      for (int unsigned o = 0; o < 16; o++) m[o][i] = c[o];
+    end
+    return m;
+  endfunction
+  localparam crc_map_t CrcMap = crc_map();
+
   // ---------------------------------------------------------------------------------------------
   // State
   // ---------------------------------------------------------------------------------------------
@@ -398,18 +416,25 @@ module tpt_reg_engine import tpt_pkg::*; #(
     ent.crc = 16'd0;
   end
 
-  // CRC, 8 bytes per clock: word cnt_q is taken while word cnt_q - 1 is added.
+  // CRC, 8 bytes per clock, in three stages: take a word, fold it, add it.
   logic [63:0] word_q;
-  logic [15:0] crc_q;
+  logic [15:0] fold_q, crc_q, fold, turn;
   logic        crc_last;
-  assign crc_last = (cnt_q == 4'd8);
+  assign crc_last = (cnt_q == 4'd9);
 
   logic [511:0] ent_bits;
   assign ent_bits = ent;
+  always_comb begin
+    for (int unsigned o = 0; o < 16; o++) begin
+      fold[o] = ^(word_q & CrcMap[o][63:0]);
+      turn[o] = ^(crc_q & CrcMap[o][79:64]);
+    end
+  end
   always_ff @(posedge clk_i) begin
     word_q <= ent_bits[64*cnt_q[2:0]+:64];
+    fold_q <= fold;
     if ((state_q == StRdCrc) || (state_q == StWrCrc)) begin
-      crc_q <= (cnt_q == 4'd0) ? 16'd0 : crc16_word(crc_q, word_q);
+      crc_q <= (cnt_q < 4'd2) ? 16'd0 : (turn ^ fold_q);
     end
     if (load_clear) crc_q <= 16'd0;
   end
@@ -580,8 +605,10 @@ module tpt_reg_engine import tpt_pkg::*; #(
   // ---------------------------------------------------------------------------------------------
   // Keys
   // ---------------------------------------------------------------------------------------------
-  // Index field of a key back to {role, index}: one round per clock, last round first.
-  logic [23:0] field_q;
+  // Index field of a key back to {role, index}: one round per clock, last round first. A round is
+  // undone by the same round on swapped halves, so the field is kept swapped until the end.
+  logic [23:0] swapped_q, field;
+  assign field = {swapped_q[11:0], swapped_q[23:12]};
   logic        idx_bad_q;  // not in the table
   logic [11:0] round_key, round_key_q;
   always_comb begin
@@ -593,11 +620,11 @@ module tpt_reg_engine import tpt_pkg::*; #(
   always_ff @(posedge clk_i) begin
     round_key_q <= round_key;
     if (load_cmd) begin
-      field_q <= cmd_q.key[31:8];
+      swapped_q <= {cmd_q.key[19:8], cmd_q.key[31:20]};
     end else if ((state_q == StKeyDec) && (cnt_q != 4'd0)) begin
-      field_q <= perm_unround(field_q, round_key_q, plain_i);
+      swapped_q <= perm_round(swapped_q, round_key_q, plain_i);
     end
-    idx_bad_q <= ({1'b0, field_q[IndexW-1:0]} >= mpt_size_i);
+    idx_bad_q <= ({1'b0, field[IndexW-1:0]} >= mpt_size_i);
   end
 
   logic        gen_start, gen_busy, gen_done;
@@ -1025,7 +1052,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     end
     if (rd_rsp_valid_i) cur_q <= rd_rsp_data_i;
     if (load_fresh) cur_q <= '0;
-    if (state_q == StKeyIdx) role_q <= field_q[IndexW];
+    if (state_q == StKeyIdx) role_q <= field[IndexW];
     if (wr_done_i) werr_q <= wr_err_i;
     if (load_fresh) from_fresh_q <= 1'b1;
     if (load_list) from_fresh_q <= 1'b0;
@@ -1041,7 +1068,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     if (load_fresh) index_q <= fresh_q[IndexW-1:0];
     if (load_list) index_q <= fl_head_q;
     if (load_link) index_q <= fl_tail_q;
-    if (state_q == StKeyIdx) index_q <= field_q[IndexW-1:0];
+    if (state_q == StKeyIdx) index_q <= field[IndexW-1:0];
     addr_q    <= {mpt_base_i[63:12] + {35'd0, index_q[IndexW-1:6]}, index_q[5:0], 6'd0};
     addr_ok_q <= !index_load;
   end
