@@ -5,11 +5,18 @@
 /// Key decoder: the 24-bit index field of a key back to {role, index}.
 ///
 ///   field ─► rounds 9,8 ─► 7,6 ─► 5,4 ─► 3,2 ─► 1,0 ─► {role, index}
-///            (one register behind each pair of rounds)
+///     │      (one register behind each pair of rounds)    ▲
+///     └───────────────────────── plain ───────────────────┘
 ///
 /// The index field is {role, index} under a keyed permutation, a balanced Feistel network of
-/// `PermRounds` rounds on 12-bit halves with round key r = perm_secret_i[12 r +: 12]. The decoder
-/// runs the rounds backwards. In plain mode the field is {role, index} itself, at the same latency.
+/// `PermRounds` rounds on 12-bit halves: h[n+1] = h[n-1] ^ F(h[n] ^ rk[n]). The decoder runs it
+/// backwards; round key r is perm_secret_i[12 r +: 12].
+///
+/// Inside, every half is kept with the round key that F is going to see already added, so that a
+/// round is S-box and one sum, and what a round adds is the sum of two round keys. These sums are
+/// registered: the secret does not change while keys are inside.
+///
+/// In plain mode the field is {role, index} itself, at the same latency.
 ///
 /// Latency: `KeyDecLatency` = 5 clocks. Throughput: one key per clock, no stall.
 /// Errors: none, every field decodes to something; the check judges it.
@@ -26,7 +33,8 @@ module tpt_key_dec import tpt_pkg::*; #(
   input  logic [23:0]       field_i,
   input  logic [PayW-1:0]   pay_i,
 
-  /// Settings, constant while keys are inside: permutation off, and its secret.
+  /// Settings: permutation off, and its secret. Constant from a clock before the first key until
+  /// the last one is out.
   input  logic              plain_i,
   input  logic [127:0]      perm_secret_i,
 
@@ -44,29 +52,72 @@ module tpt_key_dec import tpt_pkg::*; #(
     $fatal(1, "tpt_key_dec: two rounds per stage are built");
   end
 
-  // A stage: two rounds backwards. rk[23:12] is the later round key, which is undone first.
-  function automatic logic [23:0] unround2(logic [23:0] x, logic [23:0] rk, logic plain);
-    return perm_unround(perm_unround(x, rk[23:12], plain), rk[11:0], plain);
+  // ---------------------------------------------------------------------------------------------
+  // Round keys
+  // ---------------------------------------------------------------------------------------------
+  // Round key of step n (0 is the first that is undone); none before the first and after the last.
+  function automatic logic [11:0] step_key(logic [12*PermRounds-1:0] secret, int n);
+    if ((n < 0) || (n >= int'(PermRounds))) return 12'd0;
+    return secret[12*(int'(PermRounds) - 1 - n)+:12];
   endfunction
 
-  logic [KeyDecLatency-1:0]           valid_q;
-  logic [KeyDecLatency-1:0][23:0]     state_q;
-  logic [KeyDecLatency-1:0][PayW-1:0] pay_q;
+  logic [12*PermRounds-1:0]    secret;
+  logic [PermRounds-1:0][11:0] delta_q;  // what step n adds
+  logic [11:0]                 first_q;  // key of the first step, for the field's upper half
+  logic [11:0]                 last_q;   // key of the last step, to be taken off at the end
+
+  assign secret = perm_secret_i[12*PermRounds-1:0];
+
+  always_ff @(posedge clk_i) begin
+    first_q <= step_key(secret, 0);
+    last_q  <= step_key(secret, int'(PermRounds) - 1);
+    for (int n = 0; n < int'(PermRounds); n++) begin
+      // Takes off the key that the older half carries and puts on the one of the next step.
+      delta_q[n] <= step_key(secret, n - 1) ^ step_key(secret, n + 1);
+    end
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Stages
+  // ---------------------------------------------------------------------------------------------
+  typedef struct packed {
+    logic [11:0]     older;  // h[n-1], with the key of step n - 1
+    logic [11:0]     newer;  // h[n], with the key of step n
+    logic [23:0]     field;  // for plain mode
+    logic [PayW-1:0] pay;
+  } stage_t;
+
+  logic   [KeyDecLatency-1:0] valid_q;
+  stage_t [KeyDecLatency-1:0] stage_q;
 
   for (genvar s = 0; s < KeyDecLatency; s++) begin : g_stage
-    localparam int unsigned FirstKey = PermRounds - 2 - 2 * s;
-    logic            valid_in;
-    logic [23:0]     state_in;
-    logic [PayW-1:0] pay_in;
+    logic        valid_in;
+    stage_t      in, out;
+    logic [11:0] middle, newest;
 
     if (s == 0) begin : g_input
       assign valid_in = valid_i;
-      assign state_in = field_i;
-      assign pay_in   = pay_i;
+      assign in       = '{older: field_i[11:0], newer: field_i[23:12] ^ first_q,
+                          field: field_i, pay: pay_i};
     end else begin : g_previous
       assign valid_in = valid_q[s-1];
-      assign state_in = state_q[s-1];
-      assign pay_in   = pay_q[s-1];
+      assign in       = stage_q[s-1];
+    end
+
+    assign middle = in.older ^ perm_f(in.newer) ^ delta_q[2*s];
+    assign newest = in.newer ^ perm_f(middle) ^ delta_q[2*s+1];
+
+    if (s == KeyDecLatency - 1) begin : g_output
+      always_comb begin
+        out                    = in;
+        {out.newer, out.older} = plain_i ? in.field : {newest, middle ^ last_q};
+      end
+    end else begin : g_next
+      always_comb begin
+        out       = in;
+        out.older = middle;
+        out.newer = newest;
+      end
     end
 
     always_ff @(posedge clk_i) begin
@@ -74,18 +125,17 @@ module tpt_key_dec import tpt_pkg::*; #(
       else         valid_q[s] <= valid_in;
     end
 
-    always_ff @(posedge clk_i) begin
-      state_q[s] <= unround2(state_in, perm_secret_i[12*FirstKey+:24], plain_i);
-      pay_q[s]   <= pay_in;
-    end
+    always_ff @(posedge clk_i) stage_q[s] <= out;
   end
 
   assign valid_o           = valid_q[KeyDecLatency-1];
-  assign {role_o, index_o} = state_q[KeyDecLatency-1];
-  assign pay_o             = pay_q[KeyDecLatency-1];
+  assign {role_o, index_o} = {stage_q[KeyDecLatency-1].newer, stage_q[KeyDecLatency-1].older};
+  assign pay_o             = stage_q[KeyDecLatency-1].pay;
 
   // The secret is a whole number of CSR words; the top bits are not part of any round key.
   logic unused_secret;
   assign unused_secret = ^perm_secret_i[127:12*PermRounds];
+  logic unused_field;
+  assign unused_field = ^stage_q[KeyDecLatency-1].field;
 
 endmodule

@@ -14,11 +14,11 @@
 /// one index do not repeat within 256 generations, and one key tells nothing about another.
 /// One round per clock, one after the other, for the least logic:
 ///
-///   Idle ─start─► Speck (27) ─► TagLocal (8) ─► TagRemote (8) ─► PermLocal (10) ─► PermRemote (10)
-///    ▲                                                                                      │
-///    └───────────────────────────────────── done ◄──────────────────────────────────────────┘
+///   Idle ─start─► Speck (27) ─► TagLocal (8) ─► TagRemote (8) ─► PermLocal (10)
+///    ▲                                                                │
+///    └───────────────────── done ◄── Finish (1) ◄── PermRemote (10) ◄─┘
 ///
-/// Latency: 64 clocks from start_i to done_o, always. Throughput: one at a time.
+/// Latency: 65 clocks from start_i to done_o, always. Throughput: one at a time.
 /// Errors: none. Key 0 is never made: a key that comes out as 0 gets tag 1. Without a remote right
 /// the R_Key and its tag are 0.
 module tpt_key_gen import tpt_pkg::*; (
@@ -59,7 +59,8 @@ module tpt_key_gen import tpt_pkg::*; (
     StTagLocal,
     StTagRemote,
     StPermLocal,
-    StPermRemote
+    StPermRemote,
+    StFinish
   } phase_e;
 
   // ---------------------------------------------------------------------------------------------
@@ -112,11 +113,11 @@ module tpt_key_gen import tpt_pkg::*; (
       StTagLocal:  if (last_round) phase_d = StTagRemote;
       StTagRemote: if (last_round) phase_d = StPermLocal;
       StPermLocal: if (last_round) phase_d = StPermRemote;
-      StPermRemote: begin
-        if (last_round) begin
-          phase_d = StIdle;
-          done_d  = 1'b1;
-        end
+      StPermRemote: if (last_round) phase_d = StFinish;
+      StFinish: begin
+        round_d = 5'd0;
+        phase_d = StIdle;
+        done_d  = 1'b1;
       end
       default: phase_d = StIdle;
     endcase
@@ -137,31 +138,37 @@ module tpt_key_gen import tpt_pkg::*; (
   // ---------------------------------------------------------------------------------------------
   // Data
   // ---------------------------------------------------------------------------------------------
-  logic [31:0]       x_q, y_q;       // cipher words; afterwards a shift register of sub keys
+  logic [31:0]       x_q, y_q;       // cipher words, then a shift register of sub keys
   logic [31:0]       k_q;            // round key
   logic [2:0][31:0]  l_q;            // rest of the key schedule
   logic [7:0]        tag_q, tag_next;
   logic [23:0]       perm_q, perm_next;
-  logic [11:0]       perm_rk;
+  logic [11:0]       perm_rk_d, perm_rk_q;
+  logic              in_perm;
   logic [63:0]       cipher_next, schedule_next;
   logic [IndexW-1:0] index_q;
   logic [GenW-1:0]   gen_q;
   logic              has_remote_q;
-  logic [7:0]        ltag_q, rtag_q;
+  logic [7:0]        ltag_q;
   logic [23:0]       lfield_q;
 
   assign cipher_next   = speck_mix(x_q, y_q, k_q);
   assign schedule_next = speck_mix(l_q[0], k_q, {27'd0, round_q});
-  assign tag_next      = tag_round(tag_q, y_q[3:0]);
 
-  // Round key of the permutation.
+  // Sub keys of the tag: the low cipher word is for the local role, the high one for the remote.
+  assign tag_next = tag_round(tag_q, y_q[3:0]);
+
+  // Round key of the permutation, chosen a clock ahead: that of the next round, or of the first.
+  assign in_perm = (phase_q == StPermLocal) || (phase_q == StPermRemote);
+
   always_comb begin
-    perm_rk = 12'd0;
-    for (int unsigned r = 0; r < PermRounds; r++) begin
-      if (round_q == 5'(r)) perm_rk |= perm_secret_i[12*r+:12];
+    perm_rk_d = perm_secret_i[11:0];
+    for (int unsigned r = 1; r < PermRounds; r++) begin
+      if (in_perm && (round_q == 5'(r - 1))) perm_rk_d = perm_secret_i[12*r+:12];
     end
   end
-  assign perm_next = perm_round(perm_q, perm_rk, plain_i);
+  always_ff @(posedge clk_i) perm_rk_q <= perm_rk_d;
+  assign perm_next = perm_round(perm_q, perm_rk_q, plain_i);
 
   always_ff @(posedge clk_i) begin
     unique case (phase_q)
@@ -191,20 +198,20 @@ module tpt_key_gen import tpt_pkg::*; (
       StTagRemote: begin
         {x_q, y_q} <= {4'd0, x_q, y_q[31:4]};
         tag_q      <= tag_next;
-        if (last_round) rtag_q <= tag_next;
       end
       StPermLocal: begin
         perm_q <= last_round ? {RoleRemote, index_q} : perm_next;
-        if (last_round) begin
-          lfield_q <= perm_next;
-          ltag_q   <= issued_tag(perm_next, ltag_q);
-        end
+        if (last_round) lfield_q <= perm_next;
       end
       StPermRemote: begin
         perm_q <= perm_next;
-        if (last_round) begin
-          rtag_q <= has_remote_q ? issued_tag(perm_next, rtag_q) : 8'd0;
-          if (!has_remote_q) perm_q <= 24'd0;
+      end
+      StFinish: begin
+        ltag_q <= issued_tag(lfield_q, ltag_q);
+        tag_q  <= issued_tag(perm_q, tag_q);
+        if (!has_remote_q) begin
+          tag_q  <= 8'd0;
+          perm_q <= 24'd0;
         end
       end
       default: ;
@@ -214,9 +221,9 @@ module tpt_key_gen import tpt_pkg::*; (
   assign busy_o = (phase_q != StIdle);
   assign done_o = done_q;
   assign lkey_o = {lfield_q, ltag_q};
-  assign rkey_o = {perm_q, rtag_q};
+  assign rkey_o = {perm_q, tag_q};
   assign ltag_o = ltag_q;
-  assign rtag_o = rtag_q;
+  assign rtag_o = tag_q;
 
   logic unused_secret;
   assign unused_secret = ^perm_secret_i[127:12*PermRounds];
@@ -224,6 +231,7 @@ module tpt_key_gen import tpt_pkg::*; (
   `TPT_ASSUME(StartOnlyWhenIdle, !(start_i && busy_o))
   `TPT_ASSERT(DoneMeansIdle, !(done_o && busy_o))
   `TPT_ASSERT(RoundInRange, round_q < 5'(SpeckRounds))
+  `TPT_ASSERT(PhaseInRange, phase_q <= StFinish)
   `TPT_ASSERT(LkeyNeverZero, !done_o || (lkey_o != 32'd0))
 
 endmodule

@@ -320,11 +320,6 @@ package tpt_pkg;
     return {x[11:0], x[23:12] ^ perm_f(plain ? 12'h555 : (x[11:0] ^ rk))};
   endfunction
 
-  /// Undoes perm_round with the same arguments.
-  function automatic logic [23:0] perm_unround(logic [23:0] x, logic [11:0] rk, logic plain);
-    return {x[11:0] ^ perm_f(plain ? 12'h555 : (x[23:12] ^ rk)), x[23:12]};
-  endfunction
-
   /// Latency of tpt_key_dec, clocks.
   localparam int unsigned KeyDecLatency = 5;
   /// Latency of tpt_mpt_check, clocks.
