@@ -254,7 +254,9 @@ module tpt_reg_engine import tpt_pkg::*; #(
   // ---------------------------------------------------------------------------------------------
   // State
   // ---------------------------------------------------------------------------------------------
-  fsm_e              state_q, state_d;
+  (* fsm_encoding = "one-hot" *)
+  fsm_e              state_q;
+  fsm_e              state_d;
   init_e             init_q;
   job_e              job_q, job_d;
   logic              step_q, step_d;     // first write of a job, or the one after it
@@ -287,8 +289,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic [7:0]        clr_out_q;          // clearing writes that wait for their answer
 
   // Strobes of the state machine.
-  logic    load_cmd, load_head, load_pend, load_clear, load_fresh, load_list, load_link;
-  logic    fin, fin_cmd, fin_keys, fin_query, push, pop, commit, append, append_first;
+  logic    load_cmd, load_pend, load_clear, load_fresh, load_list, load_link;
+  logic    fin, fin_cmd, fin_keys, fin_query, push, commit, append, append_first;
   status_e fin_status;
   logic    cnt_clr, cnt_inc;
 
@@ -312,7 +314,9 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic [7:0]      head_age;
   logic            tail_q;              // the fence of the head is over
   logic            timeout_q;           // the oldest entry not yet PENDING is out of time
-  logic            mute_q;              // timeout_q still speaks of another entry
+  logic            over_q;              // it has waited for the time limit
+  logic [1:0]      mute_q;              // over_q still speaks of another entry
+  logic            pop_q;
   logic [31:0]     now_q, elapsed_q;
 
   assign que_full  = que_cnt_q[QueW];
@@ -333,7 +337,9 @@ module tpt_reg_engine import tpt_pkg::*; #(
   };
   assign fence_req_o = push;
 
-  logic pend_step;
+  // A finished tail leaves the queue a clock after its completion is made.
+  logic pop, pend_step;
+  assign pop       = pop_q;
   assign pend_step = load_pend || (pop && (pend_q == '0));
 
   always_ff @(posedge clk_i) begin
@@ -349,7 +355,9 @@ module tpt_reg_engine import tpt_pkg::*; #(
       now_q     <= '0;
       elapsed_q <= '0;
       timeout_q <= 1'b0;
-      mute_q    <= 1'b0;
+      mute_q    <= 2'b00;
+      over_q    <= 1'b0;
+      pop_q     <= 1'b0;
       tail_q    <= 1'b0;
     end else begin
       if (push) que_wr_q <= que_wr_q + 1'b1;
@@ -362,9 +370,11 @@ module tpt_reg_engine import tpt_pkg::*; #(
       // Both lag behind the pointers; the engine is not idle again before they are right, and a
       // time out is muted while it may speak of the entry before.
       tail_q    <= que_any && !head_age[7] && !pop;
-      timeout_q <= (que_cnt_q != pend_q) && (fence_time_i != 32'd0) &&
-                   (elapsed_q >= fence_time_i) && !mute_q && !pend_step && !push;
-      mute_q    <= pend_step || push;
+      pop_q     <= fin && (job_q == JobTail);
+      over_q    <= (elapsed_q >= fence_time_i);
+      timeout_q <= (que_cnt_q != pend_q) && (fence_time_i != 32'd0) && over_q &&
+                   (mute_q == 2'b00) && !pend_step && !push;
+      mute_q    <= {mute_q[0], pend_step || push};
     end
   end
 
@@ -416,11 +426,12 @@ module tpt_reg_engine import tpt_pkg::*; #(
     ent.crc = 16'd0;
   end
 
-  // CRC, 8 bytes per clock, in three stages: take a word, fold it, add it.
-  logic [63:0] word_q;
+  // CRC, 8 bytes per clock, in four stages: take a word (two), fold it, add it.
+  logic [63:0] low_q, high_q, word_q;
+  logic        half_q;
   logic [15:0] fold_q, crc_q, fold, turn;
   logic        crc_last;
-  assign crc_last = (cnt_q == 4'd9);
+  assign crc_last = (cnt_q == 4'd10);
 
   logic [511:0] ent_bits;
   assign ent_bits = ent;
@@ -431,10 +442,13 @@ module tpt_reg_engine import tpt_pkg::*; #(
     end
   end
   always_ff @(posedge clk_i) begin
-    word_q <= ent_bits[64*cnt_q[2:0]+:64];
+    low_q  <= ent_bits[64*cnt_q[1:0]+:64];
+    high_q <= ent_bits[256+64*cnt_q[1:0]+:64];
+    half_q <= cnt_q[2];
+    word_q <= half_q ? high_q : low_q;
     fold_q <= fold;
     if ((state_q == StRdCrc) || (state_q == StWrCrc)) begin
-      crc_q <= (cnt_q < 4'd2) ? 16'd0 : (turn ^ fold_q);
+      crc_q <= (cnt_q < 4'd3) ? 16'd0 : (turn ^ fold_q);
     end
     if (load_clear) crc_q <= 16'd0;
   end
@@ -515,9 +529,11 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic                  sticky_q;     // a 1 was shifted out
   logic [MaxLogPage-1:0] mask_q;
   logic [5:0]            shift_q;      // bits still to shift
+  logic                  shift_big_q;  // at least 4
+  logic                  shift_any_q;  // at least 1
   logic [5:0]            cap_q;        // log2 of the pages that the table holds
   logic [1:0]            last_page_q;  // level 0: number of the last page
-  logic [5:0]            align_log;
+  logic [5:0]            align_log, align_q;
   logic [3:0]            tpage_bits;   // log2 of the entries of a table page
   logic [5:0]            tree_bits;
   logic [63:0]           frame_now;
@@ -561,8 +577,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
                                               (cmd_q.log_tpage > 5'(MaxLogTPage))));
     end_q        <= {22'd0, cmd_q.start[MaxLogPage-1:0] & mask_q} + {1'b0, cmd_q.length};
     sum_q        <= {1'b0, cmd_q.start} + {1'b0, cmd_q.length};
-    mask_q       <= low_mask(((state_q == StSmall) || (state_q == StAlign)) ? align_log
-                                                                              : cmd_q.log_page);
+    align_q      <= align_log;
+    mask_q       <= low_mask((state_q == StAlign) ? align_q : cmd_q.log_page);
     cap_q        <= (cmd_q.level == LevelInline) ? 6'd2 :
                     ((cmd_q.level == LevelFlat) || (tree_bits > 6'(PageIdxW))) ? 6'(PageIdxW)
                                                                                : tree_bits;
@@ -570,20 +586,27 @@ module tpt_reg_engine import tpt_pkg::*; #(
       StArg3: begin
         page_q   <= end_q;
         sticky_q <= 1'b0;
-        shift_q  <= cmd_q.log_page;
+        shift_q     <= cmd_q.log_page;  // at least 12
+        shift_big_q <= 1'b1;
+        shift_any_q <= 1'b1;
       end
       StPage, StCap: begin
-        if (shift_q >= 6'd4) begin
+        if (shift_big_q) begin
           page_q   <= page_q >> 4;
           sticky_q <= sticky_q || (page_q[3:0] != 4'd0);
-          shift_q  <= shift_q - 6'd4;
-        end else if (shift_q != 6'd0) begin
+          shift_q     <= shift_q - 6'd4;
+          shift_big_q <= (shift_q[5:3] != 3'd0);
+          shift_any_q <= (shift_q != 6'd4);
+        end else if (shift_any_q) begin
           page_q   <= page_q >> 1;
           sticky_q <= sticky_q || page_q[0];
-          shift_q  <= shift_q - 6'd1;
+          shift_q     <= shift_q - 6'd1;
+          shift_any_q <= (shift_q != 6'd1);
         end else if (state_q == StPage) begin
           last_page_q <= page_q[1:0] - {1'b0, !sticky_q};
-          shift_q     <= cap_q;
+          shift_q     <= cap_q;           // at least 2
+          shift_big_q <= (cap_q[5:2] != 4'd0);
+          shift_any_q <= 1'b1;
         end
       end
       default: ;
@@ -619,7 +642,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   end
   always_ff @(posedge clk_i) begin
     round_key_q <= round_key;
-    if (load_cmd) begin
+    if (state_q == StIdle) begin
       swapped_q <= {cmd_q.key[19:8], cmd_q.key[31:20]};
     end else if ((state_q == StKeyDec) && (cnt_q != 4'd0)) begin
       swapped_q <= perm_round(swapped_q, round_key_q, plain_i);
@@ -676,7 +699,6 @@ module tpt_reg_engine import tpt_pkg::*; #(
     wr_kind_d    = wr_kind_q;
     wr_state_d   = wr_state_q;
     load_cmd     = 1'b0;
-    load_head    = 1'b0;
     load_pend    = 1'b0;
     load_clear   = 1'b0;
     load_fresh   = 1'b0;
@@ -687,7 +709,6 @@ module tpt_reg_engine import tpt_pkg::*; #(
     fin_keys     = 1'b0;
     fin_query    = 1'b0;
     push         = 1'b0;
-    pop          = 1'b0;
     commit       = 1'b0;
     append       = 1'b0;
     append_first = 1'b0;
@@ -701,9 +722,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
         cnt_clr = 1'b1;
         step_d  = 1'b0;
         if (tail_q) begin
-          load_head = 1'b1;
-          job_d     = JobTail;
-          state_d   = StTail;
+          job_d   = JobTail;
+          state_d = StTail;
         end else if (timeout_q) begin
           load_pend = 1'b1;
           job_d     = JobCmd;
@@ -840,8 +860,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
           state_d = use_tr ? StPage : StAlloc;
         end
       end
-      StPage: if (shift_q == 6'd0) state_d = StCap;
-      StCap:  if (shift_q == 6'd0) state_d = StSmall;
+      StPage: if (!shift_any_q) state_d = StCap;
+      StCap:  if (!shift_any_q) state_d = StSmall;
       StSmall: begin
         cnt_clr = 1'b1;
         if (small_q) begin
@@ -968,10 +988,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
       state_d = StWrCrc;
       cnt_clr = 1'b1;
     end
-    if (fin) begin
-      state_d = StCpl;
-      pop     = (job_q == JobTail);
-    end
+    if (fin) state_d = StCpl;
   end
 
   // The command leaves with its completion or with its entry into the queue.
@@ -1027,17 +1044,22 @@ module tpt_reg_engine import tpt_pkg::*; #(
   end
 
   always_ff @(posedge clk_i) begin
-    if (load_cmd) begin
-      id_q   <= cmd_q.id;
-      op_q   <= cmd_q.op;
-      lkey_q <= 32'd0;
-      rkey_q <= 32'd0;
-    end
-    if (load_head || load_pend) begin
-      id_q   <= load_head ? head.id : pend_head.id;
-      op_q   <= (load_head ? head.rereg : pend_head.rereg) ? CmdReregMr : CmdDeregMr;
-      lkey_q <= head.lkey;
-      rkey_q <= head.rkey;
+    // In the order of choice of StIdle. The keys are those of a tail, until new ones are made.
+    if (state_q == StIdle) begin
+      if (tail_q) begin
+        id_q <= head.id;
+        op_q <= head.rereg ? CmdReregMr : CmdDeregMr;
+      end else if (timeout_q) begin
+        id_q <= pend_head.id;
+        op_q <= pend_head.rereg ? CmdReregMr : CmdDeregMr;
+      end else begin
+        id_q <= cmd_q.id;
+        op_q <= cmd_q.op;
+      end
+      lkey_q       <= head.lkey;
+      rkey_q       <= head.rkey;
+      tail_index_q <= head.index;
+      tail_gen_q   <= head.gen;
     end
     if (gen_done) begin
       lkey_q <= gen_lkey;
@@ -1046,10 +1068,6 @@ module tpt_reg_engine import tpt_pkg::*; #(
   end
 
   always_ff @(posedge clk_i) begin
-    if (load_head) begin
-      tail_index_q <= head.index;
-      tail_gen_q   <= head.gen;
-    end
     if (rd_rsp_valid_i) cur_q <= rd_rsp_data_i;
     if (load_fresh) cur_q <= '0;
     if (state_q == StKeyIdx) role_q <= field[IndexW];
@@ -1060,15 +1078,15 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
   logic addr_ok_q;  // addr_q belongs to index_q
   logic index_load;
-  assign index_load = load_head || load_clear || load_fresh || load_list || load_link ||
-                      (state_q == StKeyIdx);
+  assign index_load = (state_q == StIdle) || (state_q == StKeyIdx) ||
+                      ((state_q == StAlloc) && is_reg) || load_link;
   always_ff @(posedge clk_i) begin
-    if (load_head) index_q <= head.index;
-    if (load_clear) index_q <= clr_q[IndexW-1:0];
-    if (load_fresh) index_q <= fresh_q[IndexW-1:0];
-    if (load_list) index_q <= fl_head_q;
-    if (load_link) index_q <= fl_tail_q;
+    if (state_q == StIdle) index_q <= tail_q ? head.index : clr_q[IndexW-1:0];
     if (state_q == StKeyIdx) index_q <= field[IndexW-1:0];
+    if ((state_q == StAlloc) && is_reg) begin
+      index_q <= fresh_any_q ? fresh_q[IndexW-1:0] : fl_head_q;
+    end
+    if (load_link) index_q <= fl_tail_q;
     addr_q    <= {mpt_base_i[63:12] + {35'd0, index_q[IndexW-1:6]}, index_q[5:0], 6'd0};
     addr_ok_q <= !index_load;
   end
