@@ -261,7 +261,8 @@ module tpt_client
   logic [LineLog:0] cur_nb;
   logic             cur_fin, issue, end_chunk;
   assign cur_nb    = direct_q[cur_q] ? '0 : nb_mem[cur_q];
-  assign cur_fin   = direct_q[cur_q] || fin_mem[cur_q];
+  // In a client reset a long request ends with the chunk that it has.
+  assign cur_fin   = direct_q[cur_q] || fin_mem[cur_q] || drain;
   assign issue     = act_q && credit_q != '0;
   assign end_chunk = issue && beat_q == cur_nb;
   assign pop_last  = end_chunk && cur_fin;
