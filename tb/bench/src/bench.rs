@@ -13,7 +13,7 @@ use tpt_golden::frames::Translation;
 use tpt_golden::keys::KeyMaker;
 use tpt_golden::mem::PhysMem;
 use tpt_golden::regs;
-use tpt_golden::types::{Beat, CmdOp, Command, Completion, Key, Request, Status, Syndrome};
+use tpt_golden::types::{Beat, CmdOp, Command, Completion, Key, Request, State, Status, Syndrome};
 use tpt_golden::unit::{Beats, Conditions, Golden, Outcome as GoldenOutcome, Region};
 use tpt_verilated::{Config, Dut, DutOptions, Inputs, Outputs, CLIENTS};
 
@@ -1028,6 +1028,7 @@ impl Bench {
                 }
             }
             Ok(GoldenOutcome::Refused(status)) => {
+                self.judge_refused(mem, &command, now);
                 let reason = match status {
                     Status::Bus => self
                         .axi
@@ -1049,6 +1050,33 @@ impl Bench {
             }
         }
         Ok(())
+    }
+
+    /// A command that was to end a region has met a memory error. Whether the region is still
+    /// what it was says its entry in memory.
+    fn judge_refused(&mut self, mem: &PhysMem, command: &Command, now: u64) {
+        match command.operation() {
+            Some(CmdOp::DeregMr | CmdOp::ReregMr) => {}
+            _ => return,
+        }
+        let (_, index) = self.golden.keys().decode(command.key);
+        let Some(region) = self.golden.current(index) else {
+            return;
+        };
+        let mut bytes = [0; MPT_BYTES];
+        mem.read(self.entry_address(index), &mut bytes);
+        if region.lkey == command.key && region.entry(State::Valid).encode() != bytes {
+            self.golden.retire(index, now);
+            self.last_death = now;
+        }
+    }
+
+    /// Forgets requests and commands that were not offered to the unit yet.
+    pub fn drop_queued(&mut self) {
+        self.commands.clear();
+        for client in &mut self.clients {
+            client.queue.clear();
+        }
     }
 
     /// The registration that a command ends: the oldest one of the named index that is dying.

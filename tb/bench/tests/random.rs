@@ -1,0 +1,942 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Random sequences of everything that hosts, drivers, clients and memories may do, judged by the
+//! golden reference. A failing sequence is shrunk to a short one and printed with its seed.
+//!
+//! `TPT_CASES` is the number of sequences per test, `TPT_SEED` the seed (a number, or `time`).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use proptest::test_runner::{
+    Config as ProptestConfig, RngAlgorithm, TestError, TestRng, TestRunner,
+};
+
+use tpt_bench::axi::{AxiConfig, Fault, FaultOn, Sample};
+use tpt_bench::rig::{scatter, Mr, Rig, Spec};
+use tpt_bench::rng::Rng;
+use tpt_bench::{
+    BenchError, BenchOptions, Clocks, CommandExtra, DonePolicy, Issue, Pattern, UnitConfig,
+};
+use tpt_golden::codec::MPT_BYTES;
+use tpt_golden::frames::{FrameList, Page, PageSource};
+use tpt_golden::mtt::{capacity, Shape, Table};
+use tpt_golden::regs;
+use tpt_golden::types::{
+    rereg, Access, CmdOp, Command, Encoding, Key, Op, Request, State, Status, LEVEL_FLAT,
+    LEVEL_INLINE,
+};
+use tpt_verilated::Config;
+
+// -------------------------------------------------------------------------------------------------
+// Steps
+// -------------------------------------------------------------------------------------------------
+
+/// A region as a step describes it: small numbers, so that it shrinks well.
+#[derive(Clone, Debug)]
+struct RegionStep {
+    pages: u64,
+    log_page: u8,
+    /// Which start: 0 aligned and low, 1 inside a page, 2 end of a page, 3 ends at 2^64.
+    place: u8,
+    /// Bytes that the last page lacks.
+    tail: u64,
+    level: Option<u8>,
+    log_tpage: u8,
+    flagged: bool,
+    access: u32,
+    pd: u32,
+    /// Page with a fault, and which.
+    fault: Option<(u64, u8)>,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Register(RegionStep),
+    Deregister(u8),
+    Reregister {
+        which: u8,
+        flags: u8,
+        region: RegionStep,
+    },
+    Query {
+        which: u8,
+    },
+    /// A command whose key or arguments are wrong.
+    BadCommand {
+        which: u8,
+        op: u8,
+        wrong: u8,
+    },
+    Access {
+        client: u8,
+        which: u8,
+        op: u8,
+        stream: u8,
+        place: u8,
+        len: u8,
+        wrong: u8,
+    },
+    /// Many accesses at once.
+    Burst {
+        count: u8,
+        seed: u16,
+    },
+    Ready {
+        client: u8,
+        pattern: u8,
+    },
+    Done {
+        client: u8,
+        policy: u8,
+    },
+    ReleaseDones {
+        client: u8,
+    },
+    ForgeDone {
+        client: u8,
+        tag: u16,
+    },
+    BusyTag {
+        client: u8,
+        tag: u16,
+        which: u8,
+    },
+    Memory {
+        kind: u8,
+        latency: u8,
+    },
+    BusError {
+        which: u8,
+        kind: u8,
+    },
+    ClientReset {
+        client: u8,
+    },
+    FenceTime(u16),
+    Completions {
+        pattern: u8,
+    },
+    Run(u16),
+    Restart {
+        reset: bool,
+    },
+}
+
+fn region_step() -> impl Strategy<Value = RegionStep> {
+    (
+        prop_oneof![
+            4 => 1u64..6,
+            4 => 6u64..40,
+            1 => prop::sample::select(vec![511, 512, 513, 1023, 1025, 2100]),
+        ],
+        prop::sample::select(vec![12u8, 12, 12, 12, 13, 16, 21, 30]),
+        0u8..4,
+        prop_oneof![Just(0u64), 0u64..4096],
+        prop::option::of(prop::sample::select(vec![0u8, 1, 2, 3, LEVEL_FLAT])),
+        prop::sample::select(vec![12u8, 12, 12, 13, 16]),
+        any::<bool>(),
+        prop_oneof![3 => Just(0x1fu32), 1 => 0u32..0x40],
+        1u32..4,
+        prop::option::weighted(0.15, (0u64..40, 0u8..3)),
+    )
+        .prop_map(
+            |(pages, log_page, place, tail, level, log_tpage, flagged, access, pd, fault)| {
+                RegionStep {
+                    pages,
+                    log_page,
+                    place,
+                    tail,
+                    level,
+                    log_tpage,
+                    flagged,
+                    access,
+                    pd,
+                    fault,
+                }
+            },
+        )
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let client = 0u8..2;
+    prop_oneof![
+        10 => region_step().prop_map(Step::Register),
+        7 => any::<u8>().prop_map(Step::Deregister),
+        4 => (any::<u8>(), 0u8..8, region_step())
+            .prop_map(|(which, flags, region)| Step::Reregister { which, flags, region }),
+        2 => any::<u8>().prop_map(|which| Step::Query { which }),
+        2 => (any::<u8>(), 0u8..5, 0u8..6)
+            .prop_map(|(which, op, wrong)| Step::BadCommand { which, op, wrong }),
+        14 => (client.clone(), any::<u8>(), 0u8..8, 0u8..64, 0u8..12, 0u8..10, 0u8..16).prop_map(
+            |(client, which, op, stream, place, len, wrong)| Step::Access {
+                client, which, op, stream, place, len, wrong,
+            }
+        ),
+        14 => (1u8..60, any::<u16>()).prop_map(|(count, seed)| Step::Burst { count, seed }),
+        3 => (client.clone(), 0u8..5)
+            .prop_map(|(client, pattern)| Step::Ready { client, pattern }),
+        3 => (client.clone(), 0u8..4).prop_map(|(client, policy)| Step::Done { client, policy }),
+        4 => client.clone().prop_map(|client| Step::ReleaseDones { client }),
+        1 => (client.clone(), 900u16..1024)
+            .prop_map(|(client, tag)| Step::ForgeDone { client, tag }),
+        1 => (client.clone(), 800u16..804, any::<u8>())
+            .prop_map(|(client, tag, which)| Step::BusyTag { client, tag, which }),
+        4 => (0u8..8, any::<u8>()).prop_map(|(kind, latency)| Step::Memory { kind, latency }),
+        2 => (any::<u8>(), 0u8..6).prop_map(|(which, kind)| Step::BusError { which, kind }),
+        1 => client.prop_map(|client| Step::ClientReset { client }),
+        1 => prop_oneof![Just(0u16), 20u16..3000].prop_map(Step::FenceTime),
+        1 => (0u8..4).prop_map(|pattern| Step::Completions { pattern }),
+        6 => prop_oneof![1u16..30, 1u16..1500].prop_map(Step::Run),
+        1 => any::<bool>().prop_map(|reset| Step::Restart { reset }),
+    ]
+}
+
+// -------------------------------------------------------------------------------------------------
+// The world that they act on
+// -------------------------------------------------------------------------------------------------
+
+/// What accesses need to know of a region; kept after its end.
+#[derive(Clone, Debug)]
+struct Template {
+    lkey: Key,
+    rkey: Key,
+    pd: u32,
+    base: u64,
+    length: u64,
+}
+
+impl Template {
+    fn of(lkey: Key, rkey: Key, spec: &Spec) -> Self {
+        let zero = spec.access.contains(Access::ZERO_BASED);
+        let base = if zero { 0 } else { spec.start };
+        Self {
+            lkey,
+            rkey,
+            pd: spec.pd,
+            base,
+            length: spec.length,
+        }
+    }
+}
+
+enum Pending {
+    Register {
+        spec: Spec,
+        table: Table,
+    },
+    Deregister {
+        mr: Mr,
+    },
+    Reregister {
+        mr: Mr,
+        spec: Spec,
+        table: Option<Table>,
+    },
+    Nothing,
+}
+
+struct World {
+    rig: Rig,
+    unit: UnitConfig,
+    live: Vec<Mr>,
+    templates: Vec<Template>,
+    pending: HashMap<u16, Pending>,
+    bases: u64,
+    bad_dones: u32,
+}
+
+type Result<T = ()> = std::result::Result<T, BenchError>;
+
+impl World {
+    fn new(config: Config, seed: u64) -> Result<Self> {
+        let mut options = BenchOptions {
+            config,
+            seed,
+            ..BenchOptions::default()
+        };
+        options.axi.read_latency = Clocks::range(1, 20);
+        let unit = UnitConfig {
+            mpt_size: 5 + (seed % 23) as u32,
+            plain: seed % 7 == 0,
+            ..UnitConfig::default()
+        };
+        Ok(Self {
+            rig: Rig::new(options, &unit)?,
+            unit,
+            live: Vec::new(),
+            templates: Vec::new(),
+            pending: HashMap::new(),
+            bases: 0,
+            bad_dones: 0,
+        })
+    }
+
+    fn spec(&mut self, step: &RegionStep) -> Spec {
+        self.bases += 1;
+        let log_page = step.log_page;
+        let size = 1u64 << log_page;
+        let whole = step.pages * size;
+        let tail = step.tail.min(whole - 1);
+        let start = match step.place {
+            0 => self.bases << 32,
+            1 => (self.bases << 32) + (size / 2 | 0x123),
+            2 => (self.bases << 32) + size - 1,
+            _ => 0u64.wrapping_sub(whole),
+        };
+        let first = start & (size - 1);
+        let length = if step.place == 3 {
+            whole
+        } else {
+            (whole - first).saturating_sub(tail).max(1)
+        };
+        let pages = tpt_golden::unit::page_count(start, length, log_page) as u64;
+        let mut list: FrameList = scatter(log_page, (1 << 50) + (self.bases << 40), pages);
+        let mut level = step.level.filter(|level| match *level {
+            LEVEL_INLINE => pages <= 4,
+            LEVEL_FLAT => true,
+            level => capacity(level, step.log_tpage) >= pages,
+        });
+        if let Some((page, fault)) = step.fault {
+            let page = page % pages;
+            let fault = match fault {
+                0 => Page::Absent,
+                1 => Page::Bad,
+                _ => match list.page(page) {
+                    Page::Present { pa, .. } => Page::Present {
+                        pa,
+                        writable: false,
+                    },
+                    other => other,
+                },
+            };
+            list.set(page..page + 1, fault);
+            if level.unwrap_or(0) == LEVEL_INLINE {
+                level = Some(1).filter(|_| pages <= 512);
+            }
+            if level.is_none() {
+                level = Some(LEVEL_FLAT);
+            }
+        }
+        let encoding = if step.flagged {
+            Encoding::Flagged
+        } else {
+            Encoding::Raw
+        };
+        Spec {
+            pd: step.pd,
+            start,
+            length,
+            access: Access(step.access),
+            list,
+            shape: Shape {
+                log_page: Some(log_page),
+                level,
+                log_tpage: Some(step.log_tpage),
+                encoding,
+                flat_offset: (self.bases * 8) % 4096,
+                lazy: false,
+            },
+        }
+    }
+
+    fn post(&mut self, command: Command, extra: CommandExtra, pending: Pending) {
+        self.pending.insert(command.id, pending);
+        self.rig.bench.post(command, extra);
+    }
+
+    /// Takes in what was answered.
+    fn pump(&mut self) {
+        while self.rig.bench.poll().is_some() {}
+        while let Some(finished) = self.rig.bench.poll_completion() {
+            let completion = finished.completion;
+            if completion.status == Status::Pending {
+                continue;
+            }
+            let ok = completion.status == Status::Ok;
+            let index = |rig: &Rig, key| rig.bench.golden.keys().decode(key).1;
+            match self.pending.remove(&completion.id) {
+                Some(Pending::Register { spec, table }) if ok => {
+                    let index = index(&self.rig, completion.lkey);
+                    let (lkey, rkey) = (completion.lkey, completion.rkey);
+                    self.templates.push(Template::of(lkey, rkey, &spec));
+                    self.live.push(Mr {
+                        lkey,
+                        rkey,
+                        index,
+                        spec,
+                        table,
+                    });
+                }
+                Some(Pending::Register { table, .. }) => table.free(&mut self.rig.host),
+                Some(Pending::Deregister { mr }) if ok => mr.table.free(&mut self.rig.host),
+                Some(Pending::Deregister { mr }) => self.keep_if_alive(mr),
+                Some(Pending::Reregister {
+                    mut mr,
+                    spec,
+                    table,
+                }) if ok => {
+                    (mr.lkey, mr.rkey) = (completion.lkey, completion.rkey);
+                    self.templates.push(Template::of(mr.lkey, mr.rkey, &spec));
+                    mr.spec = spec;
+                    if let Some(table) = table {
+                        let old = std::mem::replace(&mut mr.table, table);
+                        old.free(&mut self.rig.host);
+                    }
+                    self.live.push(mr);
+                }
+                Some(Pending::Reregister { mr, table, .. }) => {
+                    if self.is_alive(&mr) {
+                        if let Some(table) = table {
+                            table.free(&mut self.rig.host);
+                        }
+                    }
+                    self.keep_if_alive(mr);
+                }
+                Some(Pending::Nothing) | None => {}
+            }
+        }
+    }
+
+    fn is_alive(&self, mr: &Mr) -> bool {
+        self.rig
+            .bench
+            .golden
+            .current(mr.index)
+            .is_some_and(|region| region.lkey == mr.lkey)
+    }
+
+    /// After a failed command: the region goes on, or its memory is never used again.
+    fn keep_if_alive(&mut self, mr: Mr) {
+        if self.is_alive(&mr) {
+            self.live.push(mr);
+        }
+    }
+
+    fn take(&mut self, which: u8) -> Option<Mr> {
+        if self.live.is_empty() {
+            return None;
+        }
+        let place = usize::from(which) % self.live.len();
+        Some(self.live.swap_remove(place))
+    }
+
+    fn template(&self, which: u8) -> Option<&Template> {
+        // The younger half mostly.
+        let count = self.templates.len();
+        if count == 0 {
+            return None;
+        }
+        let back = usize::from(which) % count.min(if which % 4 == 0 { 64 } else { 8 });
+        self.templates.get(count - 1 - back)
+    }
+
+    fn request(
+        &self,
+        which: u8,
+        op: u8,
+        stream: u8,
+        place: u8,
+        len: u8,
+        wrong: u8,
+    ) -> Option<Request> {
+        let t = self.template(which)?;
+        let operation = Op::from_code(op % 8).unwrap_or(Op::RemoteRead);
+        let local = matches!(operation, Op::LocalRead | Op::LocalWrite);
+        let end = t.base.wrapping_add(t.length);
+        let len = match len {
+            0 => 0,
+            1 => 1,
+            2 | 3 => 8,
+            4 => 4096,
+            5 => 4097,
+            6 => 30_000,
+            7 => t.length.min(1 << 31) as u32,
+            8 => (t.length.min(1 << 31) as u32).wrapping_add(1),
+            _ => 1 << 31,
+        };
+        let va = match place {
+            0 => t.base,
+            1 => t.base.wrapping_add(t.length / 2) & !7,
+            2 => end.wrapping_sub(len.into()),
+            3 => end.wrapping_sub(1),
+            4 => end,
+            5 => t.base.wrapping_sub(1),
+            6 => end.wrapping_sub(len.into()).wrapping_add(1),
+            7 => t.base.wrapping_add(0xff8) & !7,
+            8 => t.base.wrapping_add(0x1fff),
+            9 => t.base.wrapping_add(t.length / 3),
+            10 => !0 - 3,
+            _ => t.base.wrapping_add(8) & !7,
+        };
+        let mut request = Request {
+            tag: 0,
+            stream,
+            op: op % 8,
+            key: if local { t.lkey } else { t.rkey },
+            va,
+            len,
+            pd: t.pd,
+            qpn: 7,
+        };
+        match wrong {
+            0 => request.key = Key(request.key.0 ^ 1 << (va % 32)),
+            1 => request.pd ^= 1,
+            2 => request.key = if local { t.rkey } else { t.lkey },
+            3 => request.op = 5,
+            _ => {}
+        }
+        Some(request)
+    }
+
+    fn pattern(pattern: u8) -> Pattern {
+        match pattern {
+            0 => Pattern::Always,
+            1 => Pattern::Random { percent: 50 },
+            2 => Pattern::Random { percent: 10 },
+            3 => Pattern::Cyclic { on: 1, off: 5 },
+            _ => Pattern::Never,
+        }
+    }
+
+    fn execute(&mut self, step: &Step) -> Result {
+        const MOST_COMMANDS: usize = 20;
+        const MOST_REQUESTS: usize = 400;
+        let room = self.pending.len() < MOST_COMMANDS;
+        match step {
+            Step::Register(region) if room && self.live.len() < 40 => {
+                let spec = self.spec(region);
+                let table = self.rig.build_table(&spec);
+                let command = self.rig.reg_command(&spec, &table);
+                let extra = Rig::pages(&spec);
+                self.post(command, extra, Pending::Register { spec, table });
+            }
+            Step::Deregister(which) if room => {
+                if let Some(mr) = self.take(*which) {
+                    let (command, extra) = self.rig.dereg_command(&mr);
+                    self.post(command, extra, Pending::Deregister { mr });
+                }
+            }
+            Step::Reregister {
+                which,
+                flags,
+                region,
+            } if room => {
+                if let Some(mr) = self.take(*which) {
+                    self.reregister(mr, *flags, region);
+                }
+            }
+            Step::Query { which } if room => {
+                let Some(t) = self.template(*which).cloned() else {
+                    return Ok(());
+                };
+                let (id, op) = (self.rig.id(), CmdOp::Query.code());
+                let command = Command {
+                    id,
+                    op,
+                    key: t.lkey,
+                    pd: t.pd,
+                    ..Command::default()
+                };
+                self.post(command, CommandExtra::default(), Pending::Nothing);
+            }
+            Step::BadCommand { which, op, wrong } if room => self.bad_command(*which, *op, *wrong),
+            Step::Access {
+                client,
+                which,
+                op,
+                stream,
+                place,
+                len,
+                wrong,
+            } => {
+                let client = usize::from(*client);
+                if self.rig.bench.requests_pending(client) < MOST_REQUESTS {
+                    if let Some(request) = self.request(*which, *op, *stream, *place, *len, *wrong)
+                    {
+                        self.issue(client, request);
+                    }
+                }
+            }
+            Step::Burst { count, seed } => {
+                let mut rng = Rng::new(u64::from(*seed));
+                for _ in 0..*count {
+                    let random = rng.next_u64();
+                    let byte = |n: u32| (random >> (8 * n)) as u8;
+                    let client = usize::from(byte(7) & 1);
+                    if self.rig.bench.requests_pending(client) >= MOST_REQUESTS {
+                        continue;
+                    }
+                    // Mostly right ones.
+                    let wrong = if byte(1) < 16 { byte(2) % 4 } else { 15 };
+                    let place = if byte(3) < 20 {
+                        byte(4) % 12
+                    } else {
+                        [0, 1, 2, 9][(byte(4) % 4) as usize]
+                    };
+                    let request = self.request(
+                        byte(0),
+                        byte(5) % 5,
+                        byte(6) % 64,
+                        place,
+                        [1, 2, 2, 4, 4, 5, 6, 7][(byte(2) >> 5) as usize],
+                        wrong,
+                    );
+                    if let Some(request) = request {
+                        self.issue(client, request);
+                    }
+                }
+            }
+            Step::Ready { client, pattern } => {
+                let pattern = Self::pattern(*pattern);
+                self.rig
+                    .bench
+                    .set_response_ready(usize::from(*client), pattern);
+            }
+            Step::Done { client, policy } => {
+                let policy = match policy {
+                    0 => DonePolicy::IMMEDIATE,
+                    1 => DonePolicy::After(Clocks::range(0, 40)),
+                    2 => DonePolicy::After(Clocks::range(0, 2000)),
+                    _ => DonePolicy::Withheld,
+                };
+                self.rig.bench.set_done_policy(usize::from(*client), policy);
+            }
+            Step::ReleaseDones { client } => {
+                self.rig.bench.release_dones(usize::from(*client));
+            }
+            Step::ForgeDone { client, tag } => {
+                if self.rig.bench.is_tag_free(usize::from(*client), *tag) {
+                    self.rig.bench.forge_done(usize::from(*client), *tag);
+                    self.bad_dones += 1;
+                }
+            }
+            Step::BusyTag { client, tag, which } => {
+                if let Some(request) = self.request(*which, 0, 5, 0, 2, 15) {
+                    let issue = Issue {
+                        tag: Some(*tag),
+                        ..Issue::default()
+                    };
+                    self.rig
+                        .bench
+                        .issue_with(usize::from(*client), request, issue);
+                }
+            }
+            Step::Memory { kind, latency } => self.memory(*kind, u32::from(*latency)),
+            Step::BusError { which, kind } => self.bus_error(*which, *kind),
+            Step::ClientReset { client } => {
+                let client = usize::from(*client);
+                self.rig
+                    .bench
+                    .reset_client(&mut self.rig.host.mem, client)?;
+                self.bad_dones = self.counter(regs::counter::BAD_DONE)?;
+            }
+            Step::FenceTime(clocks) => {
+                let clocks = u32::from(*clocks);
+                self.rig
+                    .bench
+                    .set_fence_time(&mut self.rig.host.mem, clocks)?;
+            }
+            Step::Completions { pattern } => {
+                self.rig.bench.set_completion_ready(Self::pattern(*pattern));
+            }
+            Step::Run(clocks) => self.rig.run(u64::from(*clocks))?,
+            Step::Restart { reset } => self.restart(*reset)?,
+            _ => {}
+        }
+        self.rig.run(3)?;
+        self.pump();
+        Ok(())
+    }
+
+    fn issue(&mut self, client: usize, request: Request) {
+        // Two gigabytes of 4 KiB pages would be half a million beats.
+        let request = if request.len > 1 << 24 && request.len < 1 << 31 {
+            Request {
+                len: 1 << 24,
+                ..request
+            }
+        } else {
+            request
+        };
+        self.rig.bench.issue(client, request);
+    }
+
+    fn reregister(&mut self, mr: Mr, flags: u8, region: &RegionStep) {
+        let mut spec = mr.spec.clone();
+        let new = self.spec(region);
+        let mut table = None;
+        let mut command = Command {
+            id: self.rig.id(),
+            op: CmdOp::ReregMr.code(),
+            key: mr.lkey,
+            pd: mr.spec.pd,
+            rereg: flags,
+            ..Command::default()
+        };
+        let mut extra = CommandExtra::default();
+        if flags & rereg::TRANSLATION != 0 {
+            let built = self.rig.build_table(&new);
+            let words = self.rig.reg_command(&new, &built);
+            command = Command {
+                start: words.start,
+                length: words.length,
+                log_page: words.log_page,
+                level: words.level,
+                log_tpage: words.log_tpage,
+                encoding: words.encoding,
+                frame: words.frame,
+                ..command
+            };
+            spec.start = new.start;
+            spec.length = new.length;
+            spec.list = new.list.clone();
+            spec.shape = new.shape;
+            let pages: Arc<dyn PageSource> = Arc::new(new.list);
+            extra.pages = Some(pages);
+            extra.release = mr.table_ranges();
+            table = Some(built);
+        }
+        if flags & rereg::PD != 0 {
+            command.new_pd = region.pd;
+            spec.pd = region.pd;
+        }
+        if flags & rereg::ACCESS != 0 {
+            command.access = region.access;
+            spec.access = Access(region.access);
+        }
+        self.post(command, extra, Pending::Reregister { mr, spec, table });
+    }
+
+    fn bad_command(&mut self, which: u8, op: u8, wrong: u8) {
+        let Some(t) = self.template(which).cloned() else {
+            return;
+        };
+        let mut command = Command {
+            id: self.rig.id(),
+            op,
+            key: t.lkey,
+            pd: t.pd,
+            rereg: rereg::PD,
+            access: 1,
+            length: 0,
+            ..Command::default()
+        };
+        match wrong {
+            0 => command.key = t.rkey,
+            1 => command.key = Key(t.lkey.0 ^ 0x10),
+            2 => command.pd ^= 0x80_0000,
+            3 => command.key = Key(t.lkey.0 ^ 0x4000_0000),
+            4 => command.op = 9,
+            _ => command.key = Key::NONE,
+        }
+        if command.key == t.lkey && command.pd == t.pd && command.op != 9 {
+            return;
+        }
+        // A key that is not known might be that of a region: then it must not be hit.
+        if self.live.iter().any(|mr| mr.lkey == command.key) {
+            return;
+        }
+        self.post(command, CommandExtra::default(), Pending::Nothing);
+    }
+
+    fn memory(&mut self, kind: u8, latency: u32) {
+        let fixed = |clocks| AxiConfig {
+            read_latency: Clocks::fixed(clocks),
+            write_latency: Clocks::fixed(clocks),
+            ..AxiConfig::default()
+        };
+        let config = match kind {
+            0 => fixed(1),
+            1 => fixed(latency),
+            2 => fixed(4 * latency),
+            3 => AxiConfig {
+                ar_ready: Pattern::Random { percent: 8 },
+                ..fixed(latency)
+            },
+            4 => AxiConfig {
+                sample: Sample::Late,
+                r_valid: Pattern::Cyclic { on: 1, off: 3 },
+                ..AxiConfig::hostile(latency)
+            },
+            5 => AxiConfig {
+                sample: Sample::Early,
+                ..AxiConfig::hostile(8 * latency)
+            },
+            _ => AxiConfig::hostile(latency),
+        };
+        self.rig.bench.axi.configure(config);
+    }
+
+    fn bus_error(&mut self, which: u8, kind: u8) {
+        if self.live.is_empty() {
+            return;
+        }
+        let mr = &self.live[usize::from(which) % self.live.len()];
+        let entry = self.rig.bench.entry_address(mr.index);
+        let fault = match kind {
+            0 => Fault::once(entry..entry + 64, FaultOn::Read),
+            1 => Fault::once(entry..entry + 64, FaultOn::Write),
+            2 | 3 => match mr.table_ranges().first() {
+                Some(range) => Fault {
+                    times: Some(3),
+                    ..Fault::always(range.clone(), FaultOn::Read)
+                },
+                None => return,
+            },
+            4 => Fault {
+                percent: 5,
+                times: Some(4),
+                ..Fault::always(0..u64::MAX, FaultOn::Read)
+            },
+            _ => return self.rig.bench.axi.clear_faults(),
+        };
+        self.rig.bench.axi.inject(fault);
+    }
+
+    fn release_everything(&mut self) {
+        self.rig.bench.axi.clear_faults();
+        self.rig.bench.set_completion_ready(Pattern::Always);
+        for client in [0, 1] {
+            self.rig.bench.set_response_ready(client, Pattern::Always);
+            self.rig
+                .bench
+                .set_done_policy(client, DonePolicy::IMMEDIATE);
+            self.rig.bench.release_dones(client);
+        }
+    }
+
+    fn settle(&mut self) -> Result {
+        self.release_everything();
+        self.rig.wait_idle()?;
+        self.pump();
+        assert!(self.pending.is_empty(), "every command has its completion");
+        Ok(())
+    }
+
+    /// All regions end with a reset, or with the enable bit.
+    fn restart(&mut self, reset: bool) -> Result {
+        if reset {
+            self.rig.bench.drop_queued();
+            self.rig.bench.reset(&mut self.rig.host.mem)?;
+            self.rig.bench.drop_queued();
+            self.bad_dones = 0;
+            self.release_everything();
+        } else {
+            self.settle()?;
+            self.rig.bench.disable(&mut self.rig.host.mem)?;
+        }
+        // Tables of dead regions may be read until the unit is enabled again: they stay.
+        self.pending.clear();
+        self.live.clear();
+        while self.rig.bench.poll_completion().is_some() {}
+        self.rig
+            .bench
+            .enable(&mut self.rig.host.mem, &self.unit.clone())
+    }
+
+    fn counter(&mut self, n: usize) -> Result<u32> {
+        self.rig.counter(n)
+    }
+
+    /// The end: everything comes to rest, all regions go, the table is as it must be.
+    fn finish(&mut self) -> Result {
+        self.settle()?;
+        while let Some(mr) = self.live.pop() {
+            let (command, extra) = self.rig.dereg_command(&mr);
+            self.post(command, extra, Pending::Deregister { mr });
+            if self.live.len() % 8 == 0 {
+                self.settle()?;
+            }
+        }
+        self.settle()?;
+        for index in 0..self.unit.mpt_size {
+            let mut bytes = [0; MPT_BYTES];
+            self.rig
+                .host
+                .mem
+                .read(self.rig.bench.entry_address(index), &mut bytes);
+            // Retired indices keep what the memory kept.
+            if self.rig.bench.golden.slot(index).0 != State::Invalid {
+                if let Err(error) = self.rig.bench.golden.check_entry(index, &bytes) {
+                    panic!("at the end: {error}");
+                }
+            }
+        }
+        assert_eq!(self.counter(regs::counter::BAD_DONE)?, self.bad_dones);
+        let status = self
+            .rig
+            .bench
+            .read_register(&mut self.rig.host.mem, regs::STATUS)?;
+        assert_eq!(status & regs::status::FENCE_BUSY, 0);
+        assert_ne!(status & regs::status::IDLE, 0);
+        Ok(())
+    }
+}
+
+// -------------------------------------------------------------------------------------------------
+// Runs
+// -------------------------------------------------------------------------------------------------
+
+fn number(name: &str, default: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) if text == "time" => std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(default, |time| time.as_nanos() as u64),
+        Ok(text) => text
+            .parse()
+            .unwrap_or_else(|_| panic!("{name}: `{text}` is no number")),
+        Err(_) => default,
+    }
+}
+
+fn run(config: Config, cases: u64, length: usize, salt: u64) {
+    let seed = number("TPT_SEED", 1);
+    let cases = number("TPT_CASES", cases);
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    bytes[8..16].copy_from_slice(&salt.to_le_bytes());
+    let settings = ProptestConfig {
+        cases: cases as u32,
+        failure_persistence: None,
+        max_shrink_iters: 600,
+        ..ProptestConfig::default()
+    };
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    let mut runner = TestRunner::new_with_rng(settings, rng);
+    let strategy = (any::<u64>(), prop::collection::vec(step(), 1..length));
+    let result = runner.run(&strategy, |(seed, steps)| {
+        let fail = |error: BenchError| TestCaseError::fail(error.to_string());
+        let mut world = World::new(config, seed).map_err(fail)?;
+        for step in &steps {
+            world.execute(step).map_err(fail)?;
+        }
+        world.finish().map_err(fail)?;
+        Ok(())
+    });
+    match result {
+        Ok(()) => {}
+        Err(TestError::Fail(reason, (seed_of_bench, steps))) => {
+            let steps: String = steps.iter().map(|step| format!("    {step:?}\n")).collect();
+            panic!("TPT_SEED={seed}, bench seed {seed_of_bench}:\n{steps}{reason}");
+        }
+        Err(error) => panic!("TPT_SEED={seed}: {error}"),
+    }
+}
+
+#[test]
+fn small_short() {
+    run(Config::Small, 60, 30, 1);
+}
+
+#[test]
+fn small_long() {
+    run(Config::Small, 12, 300, 2);
+}
+
+#[test]
+fn default_configuration() {
+    if Config::Default.sizes().built {
+        run(Config::Default, 12, 150, 3);
+    }
+}
