@@ -204,6 +204,8 @@ pub struct Bench {
     pages_of_next: Option<Translation>,
     /// Regions whose segments are held by clients: requests without `done`.
     holders: HashMap<(u32, u8), u32>,
+    /// Regions that ended lately, and when: kept as long as a request can have met them.
+    ended: Vec<((u32, u8), u64)>,
     rng: Rng,
     clock: u64,
     progress: u64,
@@ -250,6 +252,7 @@ impl Bench {
             held_completion: None,
             pages_of_next: None,
             holders: HashMap::new(),
+            ended: Vec::new(),
             rng: Rng::new(options.seed),
             clock: 0,
             progress: 0,
@@ -848,11 +851,11 @@ impl Bench {
             .collect()
     }
 
-    fn is_dead(&self, (index, gen): (u32, u8), now: u64) -> bool {
-        self.golden
-            .incarnations(index)
-            .filter(|incarnation| incarnation.region.gen == gen)
-            .all(|incarnation| incarnation.life.dead_by.is_some_and(|dead| dead < now))
+    /// The final completion of the command that ended the region has come before.
+    fn is_dead(&self, region: (u32, u8), now: u64) -> bool {
+        self.ended
+            .iter()
+            .any(|(other, clock)| *other == region && *clock < now)
     }
 
     fn answered(&mut self, c: usize, live: Live, beat: Beat, now: u64) {
@@ -882,7 +885,9 @@ impl Bench {
                 .filter_map(|s| s.front())
                 .map(|l| l.accepted)
                 .min();
-            self.golden.forget_before(oldest.unwrap_or(now));
+            let oldest = oldest.unwrap_or(now);
+            self.golden.forget_before(oldest);
+            self.ended.retain(|(_, clock)| *clock >= oldest);
         }
     }
 
@@ -1109,9 +1114,15 @@ impl Bench {
             _ => return Ok(()),
         };
         let (_, index) = self.golden.keys().decode(key);
+        if let Some(region) = self.golden.current(index) {
+            // Generations come again after 256 registrations.
+            let newborn = (index, region.gen);
+            self.ended.retain(|(region, _)| *region != newborn);
+        }
         if command.operation() != Some(CmdOp::RegMr) {
             self.last_death = now;
             if let Some(region) = old {
+                self.ended.push((region, now));
                 if let Some(count) = self.holders.get(&region) {
                     let text = format!(
                         "command {command:?} finished while {count} requests with segments of \
@@ -1299,6 +1310,7 @@ impl Bench {
         self.posted.clear();
         self.held_completion = None;
         self.holders.clear();
+        self.ended.clear();
         self.unit.fence_time = 0;
         Ok(())
     }
