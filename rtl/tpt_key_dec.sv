@@ -18,7 +18,8 @@
 ///
 /// In plain mode the field is {role, index} itself, at the same latency.
 ///
-/// Latency: `KeyDecLatency` = 5 clocks. Throughput: one key per clock, no stall.
+/// Latency: `KeyDecLatency` = 5 clocks; 1, 2 and 10 work as well. Throughput: one key per clock, no
+/// stall.
 /// Errors: none, every field decodes to something; the check judges it.
 module tpt_key_dec import tpt_pkg::*; #(
   /// Width of the data that travels along, bits.
@@ -48,8 +49,9 @@ module tpt_key_dec import tpt_pkg::*; #(
   if (PayW < 1) begin : g_bad_pay_w
     $fatal(1, "tpt_key_dec: PayW must be at least 1");
   end
-  if (PermRounds != 2 * KeyDecLatency) begin : g_bad_rounds
-    $fatal(1, "tpt_key_dec: two rounds per stage are built");
+  localparam int unsigned RoundsPerStage = PermRounds / KeyDecLatency;
+  if (RoundsPerStage * KeyDecLatency != PermRounds) begin : g_bad_latency
+    $fatal(1, "tpt_key_dec: KeyDecLatency must divide PermRounds");
   end
 
   // ---------------------------------------------------------------------------------------------
@@ -91,9 +93,8 @@ module tpt_key_dec import tpt_pkg::*; #(
   stage_t [KeyDecLatency-1:0] stage_q;
 
   for (genvar s = 0; s < KeyDecLatency; s++) begin : g_stage
-    logic        valid_in;
-    stage_t      in, out;
-    logic [11:0] middle, newest;
+    logic   valid_in;
+    stage_t in, out;
 
     if (s == 0) begin : g_input
       assign valid_in = valid_i;
@@ -104,19 +105,15 @@ module tpt_key_dec import tpt_pkg::*; #(
       assign in       = stage_q[s-1];
     end
 
-    assign middle = in.older ^ perm_f(in.newer) ^ delta_q[2*s];
-    assign newest = in.newer ^ perm_f(middle) ^ delta_q[2*s+1];
-
-    if (s == KeyDecLatency - 1) begin : g_output
-      always_comb begin
-        out                    = in;
-        {out.newer, out.older} = plain_i ? in.field : {newest, middle ^ last_q};
+    always_comb begin
+      out = in;
+      for (int unsigned r = 0; r < RoundsPerStage; r++) begin
+        {out.older, out.newer} =
+            {out.newer, out.older ^ perm_f(out.newer) ^ delta_q[RoundsPerStage*s+r]};
       end
-    end else begin : g_next
-      always_comb begin
-        out       = in;
-        out.older = middle;
-        out.newer = newest;
+      if (s == KeyDecLatency - 1) begin
+        out.older ^= last_q;
+        if (plain_i) {out.newer, out.older} = in.field;
       end
     end
 
