@@ -38,7 +38,8 @@
 /// * Clearing: `clear_error_o`, and the unit does not become ready until disabled and enabled.
 /// An entry read for a command with a wrong CRC, or that is not what it must be: StsMptBad.
 ///
-/// Latency without memory and fence: REG 150 to 175 clocks, DEREG 40 + 20, QUERY 25.
+/// Latency without memory and fence: REG 110 to 135 clocks, QUERY 30, DEREG 50 and 30 for its tail,
+/// REREG 125 and 50 for its tail.
 module tpt_reg_engine import tpt_pkg::*; #(
   /// Deepest tree of table pages, 1 to 4.
   parameter int unsigned MaxLevels  = 3,
@@ -265,6 +266,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
   cmd_t              cmd_q;
   logic              cmd_full_q;
+  logic              cmd_fin_q;          // its completion has been made
   logic              turn_q;             // after a clearing step a command may go first
   logic [15:0]       id_q;
   logic [3:0]        op_q;
@@ -391,47 +393,53 @@ module tpt_reg_engine import tpt_pkg::*; #(
   assign use_acc  = is_reg || cmd_q.rereg[ReregAccess];
   assign acc_next = use_acc ? pack_access(cmd_q.access) : cur_q.access;
 
+  // Selects, a clock behind what they are made of: settled before the first word is taken.
+  logic sel_zero_q, sel_new_q, sel_tr_q, sel_pd_q, sel_acc_q, sel_state_q, sel_free_q;
+  always_ff @(posedge clk_i) begin
+    sel_zero_q  <= (wr_kind_q == WrFree) || ((wr_kind_q == WrNew) && is_reg);
+    sel_new_q   <= (wr_kind_q == WrNew);
+    sel_tr_q    <= (wr_kind_q == WrNew) && use_tr;
+    sel_pd_q    <= (wr_kind_q == WrNew) && use_pd;
+    sel_acc_q   <= (wr_kind_q == WrNew) && use_acc;
+    sel_state_q <= (wr_kind_q == WrNew) || (wr_kind_q == WrState);
+    sel_free_q  <= (wr_kind_q == WrFree) && (job_q == JobTail);
+  end
+
   always_comb begin
-    ent = cur_q;
-    if ((wr_kind_q == WrFree) || ((wr_kind_q == WrNew) && is_reg)) ent = '0;
-    unique case (wr_kind_q)
-      WrState: ent.state = wr_state_q;
-      WrNew: begin
-        ent.state    = wr_state_q;
-        ent.gen      = gen_next;
-        ent.lkey_tag = lkey_q[7:0];
-        ent.rkey_tag = rkey_q[7:0];
-        ent.access   = acc_next;
-        if (use_pd) ent.pd = is_reg ? cmd_q.pd : cmd_q.new_pd;
-        if (use_tr) begin
-          ent.start     = cmd_q.start;
-          ent.length    = cmd_q.length;
-          ent.encoding  = cmd_q.encoding;
-          ent.log_page  = cmd_q.log_page;
-          ent.level     = cmd_q.level;
-          ent.log_tpage = is_tree(cmd_q.level) ? 3'(cmd_q.log_tpage - 5'(MinLogTPage)) : 3'd0;
-          for (int unsigned f = 0; f < 4; f++) ent.frame[f] = cmd_q.frame[f][63:12];
-        end
-      end
-      WrFree: begin
-        // In a tail: the index itself with its generation; then the old tail of the list, which
-        // gets this index as its next one. While clearing: zero.
-        if (job_q == JobTail) begin
-          ent.gen   = step_q ? fl_tail_gen_q : tail_gen_q;
-          ent.bound = step_q ? tail_index_q : '0;
-        end
-      end
-      default: ;
-    endcase
+    ent = sel_zero_q ? '0 : cur_q;
+    if (sel_state_q) ent.state = wr_state_q;
+    if (sel_new_q) begin
+      ent.gen      = gen_next;
+      ent.lkey_tag = lkey_q[7:0];
+      ent.rkey_tag = rkey_q[7:0];
+    end
+    if (sel_acc_q) ent.access = pack_access(cmd_q.access);
+    if (sel_pd_q) ent.pd = is_reg ? cmd_q.pd : cmd_q.new_pd;
+    if (sel_tr_q) begin
+      ent.start     = cmd_q.start;
+      ent.length    = cmd_q.length;
+      ent.encoding  = cmd_q.encoding;
+      ent.log_page  = cmd_q.log_page;
+      ent.level     = cmd_q.level;
+      ent.log_tpage = is_tree(cmd_q.level) ? 3'(cmd_q.log_tpage - 5'(MinLogTPage)) : 3'd0;
+      for (int unsigned f = 0; f < 4; f++) ent.frame[f] = cmd_q.frame[f][63:12];
+    end
+    // FREE, in a tail: the index itself with its generation; then the old tail of the list, which
+    // gets this index as its next one. While clearing: zero.
+    if (sel_free_q) begin
+      ent.gen   = step_q ? fl_tail_gen_q : tail_gen_q;
+      ent.bound = step_q ? tail_index_q : '0;
+    end
     ent.crc = 16'd0;
   end
 
-  // CRC, 8 bytes per clock, in four stages: take a word (two), fold it, add it.
+  // CRC, 8 bytes per clock, in stages: number of the word, the word (two), fold it, add it.
   logic [63:0] low_q, high_q, word_q;
+  logic [2:0]  number_q;
   logic        half_q;
   logic [15:0] fold_q, crc_q, fold, turn;
   logic        crc_last;
-  assign crc_last = (cnt_q == 4'd10);
+  assign crc_last = (cnt_q == 4'd11);
 
   logic [511:0] ent_bits;
   assign ent_bits = ent;
@@ -442,13 +450,14 @@ module tpt_reg_engine import tpt_pkg::*; #(
     end
   end
   always_ff @(posedge clk_i) begin
-    low_q  <= ent_bits[64*cnt_q[1:0]+:64];
-    high_q <= ent_bits[256+64*cnt_q[1:0]+:64];
-    half_q <= cnt_q[2];
-    word_q <= half_q ? high_q : low_q;
-    fold_q <= fold;
+    number_q <= cnt_q[2:0];
+    low_q    <= ent_bits[64*number_q[1:0]+:64];
+    high_q   <= ent_bits[256+64*number_q[1:0]+:64];
+    half_q   <= number_q[2];
+    word_q   <= half_q ? high_q : low_q;
+    fold_q   <= fold;
     if ((state_q == StRdCrc) || (state_q == StWrCrc)) begin
-      crc_q <= (cnt_q < 4'd3) ? 16'd0 : (turn ^ fold_q);
+      crc_q <= (cnt_q < 4'd4) ? 16'd0 : (turn ^ fold_q);
     end
     if (load_clear) crc_q <= 16'd0;
   end
@@ -633,14 +642,17 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic [23:0] swapped_q, field;
   assign field = {swapped_q[11:0], swapped_q[23:12]};
   logic        idx_bad_q;  // not in the table
-  logic [11:0] round_key, round_key_q;
+  logic [PermRounds-1:0] round_sel_q;  // one-hot
+  logic [11:0]           round_key, round_key_q;
   always_comb begin
     round_key = 12'd0;
     for (int unsigned r = 0; r < PermRounds; r++) begin
-      if (cnt_q == 4'(PermRounds - 1 - r)) round_key |= perm_secret_i[12*r+:12];
+      if (round_sel_q[r]) round_key |= perm_secret_i[12*r+:12];
     end
   end
   always_ff @(posedge clk_i) begin
+    round_sel_q <= (state_q == StKeyDec) ? (round_sel_q >> 1)
+                                         : {1'b1, {(PermRounds - 1) {1'b0}}};
     round_key_q <= round_key;
     if (state_q == StIdle) begin
       swapped_q <= {cmd_q.key[19:8], cmd_q.key[31:20]};
@@ -687,7 +699,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   end
 
   logic undo;       // write cur_q again
-  logic write;      // begin a write of wr_kind_d
+  logic write;      // another write after this one
   logic clear_more;
   logic clr_left_q;  // entries are left to clear
   assign clear_more = (init_q == InitClear) && enable_i && clr_left_q;
@@ -744,6 +756,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
       StPend: begin
         fin        = 1'b1;
+        state_d    = StCpl;
         fin_status = StsPending;
       end
 
@@ -751,7 +764,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
         if (is_rereg) begin
           state_d = StRdReq;
         end else begin
-          write     = 1'b1;
+          state_d   = StWrCrc;
           wr_kind_d = WrFree;
         end
       end
@@ -759,7 +772,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
       // A command that will need the queue waits here for room, unless only a consumer that has
       // run out of time can make it.
       StDispatch: begin
-        fin = 1'b1;
+        fin     = 1'b1;
+        state_d = StCpl;
         if (!active) fin_status = StsDisabled;
         else if (is_rereg && (cmd_q.rereg == 3'd0)) fin_status = StsBadRereg;
         else if (!(is_reg || is_dereg || is_rereg || is_query)) fin_status = StsBadOp;
@@ -780,6 +794,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
       StKeyLim: begin
         if (idx_bad_q) begin
           fin        = 1'b1;
+          state_d    = StCpl;
           fin_status = StsKeyIndex;
         end else begin
           state_d = StRdReq;
@@ -798,6 +813,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
           state_d = StRdCrc;
           if (rd_rsp_err_i) begin
             fin        = 1'b1;
+            state_d    = StCpl;
             fin_status = StsBus;
           end
         end
@@ -816,34 +832,39 @@ module tpt_reg_engine import tpt_pkg::*; #(
         if (job_q == JobTail) begin
           if (tail_bad_q) begin
             fin        = 1'b1;
+            state_d    = StCpl;
             fin_status = StsMptBad;
           end else if (cur_q.gen == '0) begin
             state_d = StSweep;
           end else begin
-            write      = 1'b1;
+            state_d    = StWrCrc;
             wr_kind_d  = WrState;
             wr_state_d = StValid;
           end
         end else if (is_reg) begin
           if (list_bad_q) begin
             fin        = 1'b1;
+            state_d    = StCpl;
             fin_status = StsMptBad;
           end else begin
             state_d = StKeyStart;
           end
         end else if (key_sts_q != StsOk) begin
           fin        = 1'b1;
+          state_d    = StCpl;
           fin_status = key_sts_q;
         end else if (is_query) begin
           fin       = 1'b1;
+          state_d   = StCpl;
           fin_query = 1'b1;
         end else if (is_rereg) begin
           state_d = StArg0;
         end else if (que_full) begin
           fin        = 1'b1;
+          state_d    = StCpl;
           fin_status = StsBusy;
         end else begin
-          write      = 1'b1;
+          state_d    = StWrCrc;
           wr_kind_d  = WrState;
           wr_state_d = StInvalid;
         end
@@ -855,6 +876,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
       StArg3: begin
         if (arg_sts_q != StsOk) begin
           fin        = 1'b1;
+          state_d    = StCpl;
           fin_status = arg_sts_q;
         end else begin
           state_d = use_tr ? StPage : StAlloc;
@@ -866,6 +888,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
         cnt_clr = 1'b1;
         if (small_q) begin
           fin        = 1'b1;
+          state_d    = StCpl;
           fin_status = StsTableSmall;
         end else begin
           state_d = StAlign;
@@ -875,6 +898,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
         cnt_inc = 1'b1;
         if (frame_bad_q) begin
           fin        = 1'b1;
+          state_d    = StCpl;
           fin_status = StsTableAlign;
         end else if (cnt_q == 4'd5) begin
           state_d = StAlloc;
@@ -886,6 +910,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
           state_d = StKeyStart;
           if (que_full) begin
             fin        = 1'b1;
+            state_d    = StCpl;
             fin_status = StsBusy;
           end
         end else if (fresh_any_q) begin
@@ -896,23 +921,26 @@ module tpt_reg_engine import tpt_pkg::*; #(
           state_d   = StRdReq;
         end else begin
           fin        = 1'b1;
+          state_d    = StCpl;
           fin_status = StsNoIndex;
         end
       end
 
       StKeyStart: state_d = StKeyWait;
       StKeyWait: begin
+        cnt_clr = 1'b1;
         if (gen_done) begin
           wr_kind_d  = WrNew;
           wr_state_d = is_reg ? StValid : StInvalid;
           if (is_reg && (&cur_q.gen)) state_d = StSweep;
-          else write = 1'b1;
+          else state_d = StWrCrc;
         end
       end
 
       StSweep: begin
+        cnt_clr = 1'b1;
         if (sweep_done_i) begin
-          write = 1'b1;
+          state_d = StWrCrc;
           if (job_q == JobTail) begin
             wr_kind_d  = WrState;
             wr_state_d = StValid;
@@ -937,6 +965,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
       StInv: if (inv_done_i) state_d = StWrDone;
 
       StWrDone: begin
+        cnt_clr = 1'b1;
         if (job_q == JobTail) begin
           fin        = 1'b1;
           fin_status = werr_q ? StsBus : StsOk;
@@ -976,7 +1005,11 @@ module tpt_reg_engine import tpt_pkg::*; #(
           write     = 1'b1;
           wr_kind_d = WrKeep;
         end
-        if (write) step_d = 1'b1;
+        if (write) begin
+          step_d  = 1'b1;
+          state_d = StWrCrc;
+        end
+        if (fin) state_d = StCpl;
       end
 
       StCpl: if (cpl_ready_i) state_d = StIdle;
@@ -984,15 +1017,10 @@ module tpt_reg_engine import tpt_pkg::*; #(
       default: state_d = StIdle;
     endcase
 
-    if (write) begin
-      state_d = StWrCrc;
-      cnt_clr = 1'b1;
-    end
-    if (fin) state_d = StCpl;
   end
 
   // The command leaves with its completion or with its entry into the queue.
-  assign fin_cmd = (fin && (job_q == JobCmd) && (state_q != StPend)) || push;
+  assign fin_cmd = fin && (job_q == JobCmd) && (state_q != StPend);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -1024,9 +1052,11 @@ module tpt_reg_engine import tpt_pkg::*; #(
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       cmd_full_q <= 1'b0;
+      cmd_fin_q  <= 1'b0;
     end else begin
+      cmd_fin_q <= fin_cmd;
       if (cmd_valid_i && cmd_ready_o) cmd_full_q <= 1'b1;
-      else if (fin_cmd) cmd_full_q <= 1'b0;
+      else if (cmd_fin_q || push) cmd_full_q <= 1'b0;
     end
   end
   always_ff @(posedge clk_i) begin
@@ -1160,7 +1190,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
           if (flush_done_i) init_q <= InitClear;
         end
         InitClear: begin
-          if (load_clear) clr_q <= clr_q + 1'b1;
+          if (state_q == StClear) clr_q <= clr_q + 1'b1;
           if (wr_done_i && wr_err_i) init_q <= InitError;
           else if (clr_quiet && !enable_i) init_q <= InitOff;
           else if (clr_quiet && !clr_left_q) init_q <= InitReady;
@@ -1195,7 +1225,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
       cpl_lkey_q   <= '0;
       cpl_rkey_q   <= '0;
       cpl_query_q  <= 1'b0;
-    end else if (fin) begin
+    end else if (!cpl_valid_o) begin
+      // Taken over until the state machine stops at the completion.
       cpl_id_q     <= id_q;
       cpl_op_q     <= op_q;
       cpl_status_q <= fin_status;
