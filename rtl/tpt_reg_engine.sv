@@ -292,7 +292,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
   // Strobes of the state machine.
   logic    load_cmd, load_pend, load_clear, load_fresh, load_list, load_link;
-  logic    fin, fin_cmd, fin_keys, fin_query, push, commit, append, append_first;
+  logic    fin, fin_cmd, fin_keys, fin_query, push, commit, append;
   status_e fin_status;
   logic    cnt_clr, cnt_inc;
 
@@ -548,6 +548,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic [63:0]           frame_now;
   logic                  frame_used, frame_used_q, frame_bad_q, small_q;
   logic [MaxLogPage-1:0] frame_q;
+  logic [3:1]            frame_drop_q;  // not used: stored as 0
 
   assign tpage_bits = 4'(cmd_q.log_tpage - 5'd3);
   always_comb begin
@@ -569,6 +570,9 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
   always_ff @(posedge clk_i) begin
     frame_q      <= frame_now[MaxLogPage-1:0];
+    for (int unsigned f = 1; f < 4; f++) begin
+      frame_drop_q[f] <= (state_q == StAlign) && (cnt_q == 4'(f)) && !frame_used;
+    end
     frame_used_q <= (state_q == StAlign) && frame_used && !cnt_q[2];
     frame_bad_q  <= frame_used_q && ((frame_q & mask_q) != '0);
     // Too many pages: something is left after both shifts, but for the exact end of the table.
@@ -723,7 +727,6 @@ module tpt_reg_engine import tpt_pkg::*; #(
     push         = 1'b0;
     commit       = 1'b0;
     append       = 1'b0;
-    append_first = 1'b0;
     undo         = 1'b0;
     write        = 1'b0;
     cnt_clr      = 1'b0;
@@ -977,8 +980,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
             if (step_q) begin
               append = 1'b1;
             end else if (!list_any_q) begin
-              append       = 1'b1;
-              append_first = 1'b1;
+              append = 1'b1;
             end else begin
               load_link = 1'b1;
               fin       = 1'b0;
@@ -1062,12 +1064,12 @@ module tpt_reg_engine import tpt_pkg::*; #(
   always_ff @(posedge clk_i) begin
     if (cmd_valid_i && cmd_ready_o) begin
       cmd_q <= cmd_i;
-    end else if ((state_q == StAlign) && !cnt_q[2] && !frame_used) begin
+    end else begin
       // Frames as they are stored: unused ones are 0, a flat root keeps its low bits in frame 1.
       for (int unsigned f = 1; f < 4; f++) begin
-        if (cnt_q[1:0] == 2'(f)) cmd_q.frame[f] <= 64'd0;
+        if (frame_drop_q[f]) cmd_q.frame[f] <= 64'd0;
       end
-      if ((cmd_q.level == LevelFlat) && (cnt_q[1:0] == 2'd1)) begin
+      if (frame_drop_q[1] && (cmd_q.level == LevelFlat)) begin
         cmd_q.frame[1][20:12] <= cmd_q.frame[0][11:3];
       end
     end
@@ -1139,6 +1141,12 @@ module tpt_reg_engine import tpt_pkg::*; #(
     list_any_q  <= (fl_cnt_q != '0);
     list_one_q  <= (fl_cnt_q == (IndexW + 1)'(1));
   end
+  // The list changes in the clock after the decision, when the completion is already offered.
+  logic commit_q, append_q;
+  always_ff @(posedge clk_i) begin
+    commit_q <= commit && rst_ni;
+    append_q <= append && rst_ni;
+  end
   always_ff @(posedge clk_i) begin
     if (!rst_ni || (init_q == InitFlush)) begin
       fresh_q       <= (IndexW + 1)'(1);
@@ -1147,13 +1155,13 @@ module tpt_reg_engine import tpt_pkg::*; #(
       fl_tail_gen_q <= '0;
       fl_cnt_q      <= '0;
     end else begin
-      if (commit && from_fresh_q) fresh_q <= fresh_q + 1'b1;
-      if (commit && !from_fresh_q) begin
+      if (commit_q && from_fresh_q) fresh_q <= fresh_q + 1'b1;
+      if (commit_q && !from_fresh_q) begin
         fl_head_q <= cur_q.bound;
         fl_cnt_q  <= fl_cnt_q - 1'b1;
       end
-      if (append) begin
-        if (append_first) fl_head_q <= tail_index_q;
+      if (append_q) begin
+        if (!list_any_q) fl_head_q <= tail_index_q;
         fl_tail_q     <= tail_index_q;
         fl_tail_gen_q <= tail_gen_q;
         fl_cnt_q      <= fl_cnt_q + 1'b1;
