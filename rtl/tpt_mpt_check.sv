@@ -70,8 +70,8 @@ module tpt_mpt_check import tpt_pkg::*; #(
   output logic              empty_o,
   /// For debugging: bit n is the failing of the rule with syndrome n, as far as it can be judged.
   output logic [17:0]       mask_o,
-  /// For the walk; 0 unless syndrome_o is OK and not empty_o. LevelFlat stays 5; the index of a flat
-  /// table's first page includes root[11:3].
+  /// For the walk; 0 unless syndrome_o is OK and not empty_o. LevelFlat stays 5; the index of a
+  /// flat table's first page includes root[11:3].
   output desc_t             desc_o,
   output pos_t              pos_o
 );
