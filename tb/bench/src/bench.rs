@@ -180,6 +180,8 @@ struct Posted {
     command: Command,
     extra: CommandExtra,
     accepted: u64,
+    /// It was predicted to find the table full.
+    no_index: bool,
 }
 
 /// The Verilated unit, its memory port, its clients, and the golden reference that judges it.
@@ -206,6 +208,8 @@ pub struct Bench {
     holders: HashMap<(u32, u8), u32>,
     /// Regions that ended lately, and when: kept as long as a request can have met them.
     ended: Vec<((u32, u8), u64)>,
+    /// The latest completions, for reports.
+    recent: VecDeque<(u64, Command, Completion)>,
     rng: Rng,
     clock: u64,
     progress: u64,
@@ -253,6 +257,7 @@ impl Bench {
             pages_of_next: None,
             holders: HashMap::new(),
             ended: Vec::new(),
+            recent: VecDeque::new(),
             rng: Rng::new(options.seed),
             clock: 0,
             progress: 0,
@@ -703,7 +708,9 @@ impl Bench {
         let tag = &mut self.clients[c].tags[usize::from(request.tag)];
         let mut conditions = issue.conditions;
         conditions.tag_busy = *tag != Tag::Free;
-        if !conditions.tag_busy {
+        if conditions.tag_busy {
+            self.clients[c].doubled.push(request.tag);
+        } else {
             *tag = Tag::Busy;
         }
         let stream = c * STREAMS + usize::from(request.stream & STREAM_MASK);
@@ -771,14 +778,21 @@ impl Bench {
                     .axi
                     .last_error_beat()
                     .is_some_and(|clock| clock >= live.accepted);
-            if !injected {
-                text = Some(format!(
+            // A registration that was predicted to find no index may get one that becomes free
+            // before it is executed. An old key of that index then meets another tag.
+            let unforeseen = beat.syndrome == Syndrome::KeyTag
+                && matches!(before.as_slice(), [b] if b.syndrome == Syndrome::KeyState)
+                && self.posted.iter().any(|posted| posted.no_index);
+            if !injected && !unforeseen {
+                text = Some(
+                    format!(
                     "client {c}: {:?}, accepted at clock {}, beat {}: expected {}, got {beat:?}",
                     live.request,
                     live.accepted,
                     live.count - 1,
                     expected_text(&before),
-                ));
+                ) + &self.history(live.request.key),
+                );
             }
         }
         if beat.syndrome == Syndrome::Ok && beat.len > 0 {
@@ -824,6 +838,38 @@ impl Bench {
         }
     }
 
+    /// What is known of the index that a key names, for reports.
+    fn history(&self, key: Key) -> String {
+        let (role, index) = self.golden.keys().decode(key);
+        let mut text = format!(
+            "\n  {role:?} key of index {index}, {:?}",
+            self.golden.slot(index)
+        );
+        for incarnation in self.golden.incarnations(index) {
+            let region = &incarnation.region;
+            let _ = write!(
+                text,
+                "\n  generation {}: keys {:?} {:?}, PD {}, {:?}",
+                region.gen, region.lkey, region.rkey, region.pd, incarnation.life
+            );
+        }
+        for (clock, command, completion) in &self.recent {
+            let of = |key| self.golden.keys().decode(key).1 == index && key != Key::NONE;
+            if of(command.key) || of(completion.lkey) || completion.status == Status::Bus {
+                let _ = write!(
+                    text,
+                    "\n  clock {clock}: {:?} {} key {:?}: {:?} {:?}",
+                    command.operation(),
+                    command.id,
+                    command.key,
+                    completion.status,
+                    completion.lkey
+                );
+            }
+        }
+        text
+    }
+
     /// All right answers to a request whose first beat comes now.
     fn candidates(&self, live: &Live, now: u64) -> Vec<Candidate> {
         if let Some(region) = &live.planted {
@@ -862,6 +908,12 @@ impl Bench {
         self.stats.by_syndrome[usize::from(beat.syndrome.code())] += 1;
         self.stats.by_op[usize::from(live.request.op & 7)] += 1;
         self.stats.request_clocks += now - live.accepted;
+        if live.conditions.tag_busy {
+            let doubled = &mut self.clients[c].doubled;
+            if let Some(place) = doubled.iter().position(|tag| *tag == live.request.tag) {
+                doubled.swap_remove(place);
+            }
+        }
         if live.owes_done {
             self.clients[c].finished(live.request.tag, live.holds, now, &mut self.rng);
         }
@@ -901,6 +953,7 @@ impl Bench {
             command,
             extra,
             accepted: 0,
+            no_index: false,
         });
     }
 
@@ -966,8 +1019,9 @@ impl Bench {
             return;
         };
         posted.accepted = now;
-        self.golden
-            .begin(&posted.command, posted.extra.pages.clone(), now);
+        let pages = posted.extra.pages.clone();
+        let expected = self.golden.begin(&posted.command, pages, now);
+        posted.no_index = expected.status == Status::NoIndex;
         self.posted.push(posted);
     }
 
@@ -1008,6 +1062,10 @@ impl Bench {
         };
         let command = self.posted[place].command;
         let accepted = self.posted[place].accepted;
+        if self.recent.len() == 24 {
+            self.recent.pop_front();
+        }
+        self.recent.push_back((now, command, completion));
         self.finished.push_back(Finished {
             completion,
             accepted,

@@ -102,6 +102,8 @@ pub(crate) struct Client {
     /// Done on the port; the second value is false for a done that a test forged.
     pub done_driving: Option<(u16, bool)>,
     forged: VecDeque<u16>,
+    /// Tags of requests inside that found them in use.
+    pub doubled: Vec<u16>,
     pub outcomes: VecDeque<Outcome>,
     /// Response that the unit holds while it is stalled.
     pub held: Option<[u32; 4]>,
@@ -124,6 +126,7 @@ impl Client {
             withheld: VecDeque::new(),
             done_driving: None,
             forged: VecDeque::new(),
+            doubled: Vec::new(),
             outcomes: VecDeque::new(),
             held: None,
             request_words: [0; REQ_WORDS],
@@ -142,6 +145,7 @@ impl Client {
         self.withheld.clear();
         self.done_driving = None;
         self.forged.clear();
+        self.doubled.clear();
         self.held = None;
     }
 
@@ -162,7 +166,13 @@ impl Client {
                     Some(Reverse((due, _, tag))) if *due <= now => {
                         let tag = *tag;
                         self.dones.pop();
-                        Some((tag, true))
+                        if self.doubled.contains(&tag) {
+                            // Which of the two comes first would be a race.
+                            self.give_done(tag, now + 50);
+                            None
+                        } else {
+                            Some((tag, true))
+                        }
                     }
                     _ => None,
                 },

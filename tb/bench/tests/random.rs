@@ -2,7 +2,8 @@
 //! Random sequences of everything that hosts, drivers, clients and memories may do, judged by the
 //! golden reference. A failing sequence is shrunk to a short one and printed with its seed.
 //!
-//! `TPT_CASES` is the number of sequences per test, `TPT_SEED` the seed (a number, or `time`).
+//! `TPT_CASES` is the number of sequences per test, `TPT_SEED` the seed (a number, or `time`),
+//! `TPT_SHRINK` the number of attempts to shrink.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -899,7 +900,7 @@ fn run(config: Config, cases: u64, length: usize, salt: u64) {
     let settings = ProptestConfig {
         cases: cases as u32,
         failure_persistence: None,
-        max_shrink_iters: 600,
+        max_shrink_iters: number("TPT_SHRINK", 600) as u32,
         ..ProptestConfig::default()
     };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);

@@ -776,34 +776,31 @@ fn rule_12_read_only_entries() -> Result {
 fn rule_12_bits_below_the_page_size() -> Result {
     let mut rig = rig()?;
     for encoding in [Encoding::Raw, Encoding::Flagged] {
-        for log_page in [12, 16] {
-            let mut spec = Spec::new(0x10_0000, 6 << log_page, log_page, PA);
+        for log_page in [12u8, 16] {
+            // Two pages per bit: each has a line of its own, which nobody has read before.
+            let mut spec = Spec::new(0x10_0000, 32 << log_page, log_page, PA);
             spec.shape = Shape {
                 encoding,
                 level: Some(1),
                 ..spec.shape
             };
             let mr = rig.register(spec)?;
-            let entry = mr.table.entry_pa(2).expect("a table with six entries");
-            let good = rig.host.mem.read_u64(entry);
-            let va = mr.spec.start + (2 << log_page);
             let flags = if encoding == Encoding::Flagged { 2 } else { 0 };
-            for bit in flags..u32::from(log_page) {
+            for bit in flags..log_page {
+                let page = 2 * u64::from(bit);
+                let entry = mr.table.entry_pa(page).expect("a table");
+                let good = rig.host.mem.read_u64(entry);
+                let mut list = mr.spec.list.clone();
+                list.set(page..page + 1, Page::Bad);
                 rig.host.mem.write_u64(entry, good | 1 << bit);
-                rig.bench.golden.set_pages(mr.index, {
-                    let mut list = mr.spec.list.clone();
-                    list.set(2..3, Page::Bad);
-                    Arc::new(list)
-                });
-                rig.expect(0, mr.request(Op::RemoteRead, va, 8), Syndrome::MttBad)?;
+                rig.bench.golden.set_pages(mr.index, Arc::new(list));
+                let request = mr.request(Op::RemoteRead, 0x10_0000 + (page << log_page), 8);
+                rig.expect(0, request, Syndrome::MttBad)?;
                 // A refused line is not kept: repaired memory is seen.
                 rig.host.mem.write_u64(entry, good);
-                rig.bench
-                    .golden
-                    .set_pages(mr.index, Arc::new(mr.spec.list.clone()));
-                rig.expect(0, mr.request(Op::RemoteRead, va, 8), Syndrome::Ok)?;
-                // Bring in other lines until that one has left the cache.
-                flood(&mut rig)?;
+                let list = Arc::new(mr.spec.list.clone());
+                rig.bench.golden.set_pages(mr.index, list);
+                rig.expect(0, request, Syndrome::Ok)?;
             }
             rig.deregister(mr)?;
         }
@@ -811,24 +808,12 @@ fn rule_12_bits_below_the_page_size() -> Result {
     Ok(())
 }
 
-/// Uses so many other table lines that no earlier one is left in the cache.
-fn flood(rig: &mut Rig) -> Result {
-    let mut spec = Spec::new(0x4000_0000, 400 << 12, 12, PA << 4);
-    spec.shape.level = Some(1);
-    let mr = rig.register(spec)?;
-    rig.expect(
-        1,
-        mr.request(Op::LocalRead, mr.spec.start, 400 << 12),
-        Syndrome::Ok,
-    )?;
-    rig.deregister(mr)
-}
-
 /// A directory entry is missing or misaligned, at each level of a three-level table.
 #[test]
 fn rule_12_directories() -> Result {
     let mut rig = rig()?;
-    let pages = 512 * 512 + 7u64;
+    let half = 512 * 512u64;
+    let pages = half + 7;
     for (encoding, wrong, syndrome) in [
         (Encoding::Raw, 0u64, Syndrome::MttAbsent),
         (Encoding::Raw, 8, Syndrome::MttBad),
@@ -836,17 +821,20 @@ fn rule_12_directories() -> Result {
         (Encoding::Flagged, 1 << 11 | 1, Syndrome::MttBad),
         (Encoding::Flagged, 2, Syndrome::MttAbsent),
     ] {
-        let mut spec = Spec::new(0, pages << 12, 12, PA);
-        spec.shape = Shape {
-            encoding,
-            ..spec.shape
-        };
-        let mr = rig.register(spec)?;
-        assert_eq!(mr.table.level(), 3);
-        let va = ((512 * 512 + 3) << 12) + 5;
-        let root = mr.table.frame()[0];
-        let middle = rig.host.mem.read_u64(root + 8) & !0xfff;
-        for address in [root + 8, middle] {
+        for level in [3, 2] {
+            let mut spec = Spec::new(0, pages << 12, 12, PA);
+            spec.shape = Shape {
+                encoding,
+                lazy: false,
+                ..spec.shape
+            };
+            let mr = rig.register(spec)?;
+            assert_eq!(mr.table.level(), 3);
+            let root = mr.table.frame()[0];
+            let address = match level {
+                3 => root + 8,
+                _ => rig.host.mem.read_u64(root + 8) & !0xfff,
+            };
             let good = rig.host.mem.read_u64(address);
             assert_ne!(good, 0);
             let value = if wrong > 2 {
@@ -856,27 +844,25 @@ fn rule_12_directories() -> Result {
             };
             rig.host.mem.write_u64(address, value);
             let mut list = mr.spec.list.clone();
-            let page = if syndrome == Syndrome::MttBad {
-                Page::Bad
-            } else {
-                Page::Absent
+            let page = match syndrome {
+                Syndrome::MttBad => Page::Bad,
+                _ => Page::Absent,
             };
-            list.set(512 * 512..pages, page);
+            list.set(half..pages, page);
             rig.bench.golden.set_pages(mr.index, Arc::new(list));
-            rig.expect(0, mr.request(Op::LocalRead, va, 1), syndrome)?;
-            rig.expect(1, mr.request(Op::LocalRead, va, 1), syndrome)?;
+            let request = mr.request(Op::LocalRead, ((half + 3) << 12) + 5, 1);
+            rig.expect(0, request, syndrome)?;
+            rig.expect(1, request, syndrome)?;
             // The last good page and the first bad one.
-            let edge = mr.request(Op::LocalRead, (512 * 512 << 12) - 1, 2);
+            let edge = mr.request(Op::LocalRead, (half << 12) - 1, 2);
             let outcome = rig.expect(0, edge, syndrome)?;
             assert_eq!(outcome.segments, 1);
             rig.host.mem.write_u64(address, good);
-            rig.bench
-                .golden
-                .set_pages(mr.index, Arc::new(mr.spec.list.clone()));
-            rig.expect(0, mr.request(Op::LocalRead, va, 1), Syndrome::Ok)?;
-            flood(&mut rig)?;
+            let list = Arc::new(mr.spec.list.clone());
+            rig.bench.golden.set_pages(mr.index, list);
+            rig.expect(0, request, Syndrome::Ok)?;
+            rig.deregister(mr)?;
         }
-        rig.deregister(mr)?;
     }
     Ok(())
 }

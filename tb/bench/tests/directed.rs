@@ -1,0 +1,1093 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Situations that users of such units reported, and those that random tests meet too seldom.
+
+use std::sync::Arc;
+
+use tpt_bench::axi::{AxiConfig, Fault, FaultOn};
+use tpt_bench::rig::{Mr, Rig, Spec, ALL_RIGHTS};
+use tpt_bench::{
+    BenchError, BenchOptions, Clocks, CommandExtra, DonePolicy, Issue, Outcome, Pattern, UnitConfig,
+};
+use tpt_golden::frames::{FrameList, Page};
+use tpt_golden::mtt::{boundary_matrix, Shape};
+use tpt_golden::regs;
+use tpt_golden::regs::counter;
+use tpt_golden::types::{
+    Access, CmdOp, Command, Encoding, Key, Op, Request, Role, State, Status, Syndrome, LEVEL_FLAT,
+};
+use tpt_golden::unit::Conditions;
+use tpt_verilated::Config;
+
+type Result<T = ()> = std::result::Result<T, BenchError>;
+
+const PA: u64 = 0x40_0000_0000;
+
+fn with_latency(clocks: u32) -> BenchOptions {
+    let mut options = BenchOptions::default();
+    options.axi.read_latency = Clocks::fixed(clocks);
+    options
+}
+
+fn tree(start: u64, pages: u64, pa: u64) -> Spec {
+    Spec::new(start, pages << 12, 12, pa).level(if pages > 512 { 2 } else { 1 })
+}
+
+// -------------------------------------------------------------------------------------------------
+// Hits and misses
+// -------------------------------------------------------------------------------------------------
+
+/// The cause of a refusal is the same on a miss and on a hit, of both caches.
+#[test]
+fn same_cause_on_hit_and_miss() -> Result {
+    let mut rig = Rig::small()?;
+    let mut spec = tree(0x10_0000, 8, PA);
+    spec.access = Access::REMOTE_READ | Access::LOCAL_WRITE;
+    spec.list.set(3..4, Page::Absent);
+    spec.list.set(5..6, Page::Bad);
+    let mr = rig.register(spec)?;
+    let good = mr.request(Op::RemoteRead, 0x10_0000, 8);
+    let cases = [
+        (
+            Request {
+                key: Key(good.key.0 ^ 1),
+                ..good
+            },
+            Syndrome::KeyTag,
+        ),
+        (Request { pd: 2, ..good }, Syndrome::Pd),
+        (
+            Request {
+                op: Op::RemoteWrite.code(),
+                ..good
+            },
+            Syndrome::Rights,
+        ),
+        (
+            Request {
+                va: 0xf_ffff,
+                ..good
+            },
+            Syndrome::Bounds,
+        ),
+        (
+            Request {
+                va: 0x10_3000,
+                ..good
+            },
+            Syndrome::MttAbsent,
+        ),
+        (
+            Request {
+                va: 0x10_5000,
+                ..good
+            },
+            Syndrome::MttBad,
+        ),
+        (
+            Request {
+                va: 0x10_2ffc,
+                ..good
+            },
+            Syndrome::MttAbsent,
+        ),
+    ];
+    for (request, syndrome) in cases {
+        for round in 0..4 {
+            let before = rig.counter(counter::MPT_READ)?;
+            let outcome = rig.expect(round & 1, request, syndrome)?;
+            assert!(
+                outcome
+                    .beats
+                    .iter()
+                    .rev()
+                    .skip(1)
+                    .all(|beat| beat.syndrome == Syndrome::Ok),
+                "only the last beat carries a fault"
+            );
+            let reads = rig.counter(counter::MPT_READ)? - before;
+            match round {
+                // Disabling clears the caches, and the table with them: register again instead.
+                0 => {}
+                _ => assert_eq!(reads, 0, "{request:?} must hit"),
+            }
+        }
+        evict_mpt(&mut rig)?;
+    }
+    Ok(())
+}
+
+/// Uses so many other regions that no earlier entry is left in the MPT cache.
+fn evict_mpt(rig: &mut Rig) -> Result {
+    let size = rig.bench.unit().mpt_size;
+    for index in 1..size {
+        let field = rig.bench.golden.keys().field(Role::Local, index);
+        let request = Request {
+            key: Key::new(field, 0),
+            len: 1,
+            ..Request::default()
+        };
+        rig.bench.issue(0, request);
+    }
+    rig.wait_idle()?;
+    while rig.bench.poll().is_some() {}
+    Ok(())
+}
+
+/// An absent entry is not remembered: when the driver fills it in, it is seen.
+#[test]
+fn refused_entries_are_not_kept() -> Result {
+    let mut rig = Rig::small()?;
+    let mut spec = tree(0x10_0000, 16, PA);
+    spec.list.set(6..7, Page::Absent);
+    let mr = rig.register(spec)?;
+    let request = mr.request(Op::LocalRead, 0x10_6000, 8);
+    rig.expect(0, request, Syndrome::MttAbsent)?;
+    rig.expect(1, request, Syndrome::MttAbsent)?;
+    let entry = mr.table.entry_pa(6).expect("a table");
+    rig.host.mem.write_u64(entry, 0x123_4567_8000);
+    let mut list = mr.spec.list.clone();
+    list.set(6..7, Page::at(0x123_4567_8000));
+    rig.bench.golden.set_pages(mr.index, Arc::new(list));
+    let outcome = rig.expect(0, request, Syndrome::Ok)?;
+    assert_eq!(outcome.beats[0].pa, 0x123_4567_8000);
+    Ok(())
+}
+
+/// Requests for the same missing entry and line share one read each.
+#[test]
+fn misses_of_one_line_are_merged() -> Result {
+    let mut rig = Rig::new(with_latency(400), &UnitConfig::default())?;
+    let mr = rig.register(tree(0x10_0000, 8, PA))?;
+    let before = rig.bench.axi.counters;
+    for n in 0..12u8 {
+        let request = mr.request(Op::LocalRead, 0x10_0000 + u64::from(n) * 8, 8);
+        rig.bench.issue(
+            usize::from(n & 1),
+            Request {
+                stream: n,
+                ..request
+            },
+        );
+    }
+    rig.wait_idle()?;
+    let after = rig.bench.axi.counters;
+    assert_eq!(after.mpt_reads - before.mpt_reads, 1);
+    assert_eq!(after.reads - before.reads, 2);
+    Ok(())
+}
+
+/// A second access of the same page reads nothing.
+#[test]
+fn hits_read_nothing() -> Result {
+    let mut rig = Rig::small()?;
+    let mr = rig.register(tree(0x10_0000, 600, PA))?;
+    let request = mr.request(Op::LocalRead, 0x10_0000 + (555 << 12), 4096);
+    rig.expect(0, request, Syndrome::Ok)?;
+    let before = rig.bench.axi.counters.reads;
+    let hits = rig.counter(counter::MTT_HIT)?;
+    for client in [0, 1, 0, 1] {
+        rig.expect(client, request, Syndrome::Ok)?;
+    }
+    assert_eq!(rig.bench.axi.counters.reads, before);
+    assert!(rig.counter(counter::MTT_HIT)? >= hits + 4);
+    Ok(())
+}
+
+// -------------------------------------------------------------------------------------------------
+// Regions that have something in common
+// -------------------------------------------------------------------------------------------------
+
+/// The same pages seen with different page sizes: no line of one serves the other.
+#[test]
+fn no_false_hits_between_page_sizes() -> Result {
+    let mut rig = Rig::small()?;
+    let start = 1 << 32;
+    let mut regions = Vec::new();
+    for (round, log_page) in [12u8, 21, 16, 30, 13, 25].into_iter().enumerate() {
+        let pa = (round as u64 + 1) << 45;
+        regions.push(rig.register(Spec::new(start, 16 << log_page, log_page, pa).level(1))?);
+    }
+    for _ in 0..2 {
+        for page in 0..16u64 {
+            for mr in &regions {
+                let log_page = mr.spec.list.log_page();
+                let va = start + (page << log_page);
+                rig.bench.issue(0, mr.request(Op::RemoteRead, va, 8));
+                rig.bench
+                    .issue(1, mr.request(Op::LocalWrite, start + (page << 12), 8));
+            }
+        }
+        rig.wait_idle()?;
+    }
+    Ok(())
+}
+
+/// A region that ends off the boundary of its last huge page: the rest of the page is not its own.
+#[test]
+fn ends_inside_a_huge_page() -> Result {
+    let mut rig = Rig::small()?;
+    for log_page in [16u8, 21, 30] {
+        let size = 1u64 << log_page;
+        let start = 5 * size + size / 2;
+        let length = size + size / 4 + 3;
+        let mr = rig.register(Spec::new(start, length, log_page, 1 << 45))?;
+        let end = start + length;
+        rig.expect(0, mr.request(Op::RemoteRead, end - 1, 1), Syndrome::Ok)?;
+        rig.expect(0, mr.request(Op::RemoteRead, end - 8, 8), Syndrome::Ok)?;
+        rig.expect(0, mr.request(Op::RemoteRead, end, 1), Syndrome::Bounds)?;
+        rig.expect(0, mr.request(Op::RemoteRead, end - 8, 9), Syndrome::Bounds)?;
+        rig.expect(
+            0,
+            mr.request(Op::RemoteRead, start - 1, 1),
+            Syndrome::Bounds,
+        )?;
+        rig.expect(0, mr.request(Op::RemoteRead, 5 * size, 1), Syndrome::Bounds)?;
+    }
+    Ok(())
+}
+
+/// Two regions of two owners in one frame: each reaches its own bytes only.
+#[test]
+fn two_regions_in_one_frame() -> Result {
+    let mut rig = Rig::small()?;
+    let frame = FrameList::contiguous(12, 0x55_5000, 1);
+    let mut first = Spec {
+        list: frame.clone(),
+        ..Spec::new(0x1000, 0x800, 12, 0)
+    };
+    let mut second = Spec {
+        list: frame,
+        ..Spec::new(0x9800, 0x800, 12, 0)
+    };
+    (first.pd, second.pd) = (1, 2);
+    let (first, second) = (rig.register(first)?, rig.register(second)?);
+    for _ in 0..2 {
+        let outcome = rig.expect(0, first.request(Op::RemoteWrite, 0x17ff, 1), Syndrome::Ok)?;
+        assert_eq!(outcome.beats[0].pa, 0x55_57ff);
+        let outcome = rig.expect(0, second.request(Op::RemoteWrite, 0x9800, 1), Syndrome::Ok)?;
+        assert_eq!(outcome.beats[0].pa, 0x55_5800);
+        rig.expect(
+            0,
+            first.request(Op::RemoteWrite, 0x17ff, 2),
+            Syndrome::Bounds,
+        )?;
+        rig.expect(
+            0,
+            second.request(Op::RemoteWrite, 0x97ff, 1),
+            Syndrome::Bounds,
+        )?;
+        let thief = Request {
+            pd: 2,
+            ..first.request(Op::RemoteWrite, 0x1000, 1)
+        };
+        rig.expect(0, thief, Syndrome::Pd)?;
+    }
+    Ok(())
+}
+
+/// Two regions that follow each other in address and in memory: the key of one does not reach into
+/// the other.
+#[test]
+fn neighbours_are_not_joined() -> Result {
+    let mut rig = Rig::small()?;
+    let list = |page: u64| FrameList::contiguous(21, (9 + page) << 21, 1);
+    let first = rig.register(Spec {
+        list: list(0),
+        ..Spec::new(0, 1 << 21, 21, 0)
+    })?;
+    let second = rig.register(Spec {
+        list: list(1),
+        ..Spec::new(1 << 21, 1 << 21, 21, 0)
+    })?;
+    let across = |mr: &Mr| mr.request(Op::RemoteRead, (1 << 21) - 4, 8);
+    rig.expect(0, across(&first), Syndrome::Bounds)?;
+    rig.expect(0, across(&second), Syndrome::Bounds)?;
+    Ok(())
+}
+
+// -------------------------------------------------------------------------------------------------
+// Reuse
+// -------------------------------------------------------------------------------------------------
+
+/// An index that is used again while lines of its old table are still in the cache, and the table
+/// pages as well.
+#[test]
+fn index_reuse_with_stale_lines() -> Result {
+    let unit = UnitConfig {
+        mpt_size: 3,
+        ..UnitConfig::default()
+    };
+    let mut rig = Rig::new(BenchOptions::default(), &unit)?;
+    let other = rig.register(tree(0x90_0000, 4, PA >> 1))?;
+    for round in 0..20u64 {
+        let mr = rig.register(tree(0x10_0000, 8, PA + (round << 30)))?;
+        assert_eq!(mr.index, 2);
+        for page in [round % 8, 7 - round % 8] {
+            let request = mr.request(Op::LocalRead, 0x10_0000 + (page << 12), 4096);
+            rig.expect((round & 1) as usize, request, Syndrome::Ok)?;
+        }
+        rig.deregister(mr)?;
+        rig.expect(
+            0,
+            other.request(Op::LocalRead, 0x90_0000, 0x4000),
+            Syndrome::Ok,
+        )?;
+    }
+    Ok(())
+}
+
+/// 256 re-registrations of one index: the generation comes again, and no line of then is taken for
+/// one of now. Every key of one round differs from that of the next.
+#[test]
+fn generation_wrap() -> Result {
+    let unit = UnitConfig {
+        mpt_size: 2,
+        ..UnitConfig::default()
+    };
+    let mut rig = Rig::new(BenchOptions::default(), &unit)?;
+    let mut keys = Vec::new();
+    for round in 0..258u64 {
+        let mr = rig.register(tree(0x10_0000, 8, PA + (round << 30)))?;
+        // Line 0 is used in rounds 0, 256 and around only: nothing else throws it out.
+        let page = if round % 256 < 2 {
+            0
+        } else {
+            2 + (round % 3) * 2
+        };
+        rig.expect(
+            0,
+            mr.request(Op::LocalRead, 0x10_0000 + (page << 12), 8),
+            Syndrome::Ok,
+        )?;
+        keys.push(mr.lkey);
+        rig.deregister(mr)?;
+    }
+    for distance in 1..256 {
+        assert_ne!(keys[0], keys[distance], "registration {distance}");
+    }
+    assert_eq!(
+        keys[0], keys[256],
+        "a tag is used again after 256 registrations, not before"
+    );
+    Ok(())
+}
+
+/// The same by REREG_MR.
+#[test]
+fn generation_wrap_by_reregistration() -> Result {
+    let mut rig = Rig::small()?;
+    let mut mr = rig.register(tree(0x10_0000, 8, PA))?;
+    for round in 0..258u64 {
+        let page = if round % 256 < 2 {
+            0
+        } else {
+            2 + (round % 3) * 2
+        };
+        rig.expect(
+            1,
+            mr.request(Op::LocalRead, 0x10_0000 + (page << 12), 8),
+            Syndrome::Ok,
+        )?;
+        let spec = tree(0x10_0000, 8, PA + ((round + 1) << 30));
+        let table = rig.build_table(&spec);
+        let command = Command {
+            op: CmdOp::ReregMr.code(),
+            key: mr.lkey,
+            rereg: 1,
+            ..rig.reg_command(&spec, &table)
+        };
+        let extra = CommandExtra {
+            release: mr.table_ranges(),
+            ..Rig::pages(&spec)
+        };
+        let completion = rig.command(command, extra)?;
+        assert_eq!(completion.status, Status::Ok);
+        let index = mr.index;
+        mr.table.free(&mut rig.host);
+        mr = Mr {
+            lkey: completion.lkey,
+            rkey: completion.rkey,
+            index,
+            spec,
+            table,
+        };
+    }
+    Ok(())
+}
+
+// -------------------------------------------------------------------------------------------------
+// Independence
+// -------------------------------------------------------------------------------------------------
+
+/// A client that takes no response for ever blocks only itself.
+#[test]
+fn a_stalled_client_blocks_only_itself() -> Result {
+    let mut rig = Rig::small()?;
+    let mr = rig.register(tree(0x10_0000, 400, PA))?;
+    let other = rig.register(tree(0x80_0000, 16, PA))?;
+    rig.bench.set_response_ready(0, Pattern::Never);
+    for n in 0..64u8 {
+        let request = mr.request(Op::RemoteRead, 0x10_0000, 300 << 12);
+        rig.bench.issue(
+            0,
+            Request {
+                stream: n,
+                ..request
+            },
+        );
+    }
+    rig.run(3000)?;
+    for n in 0..200u64 {
+        let request = other.request(Op::RemoteRead, 0x80_0000 + (n % 15) * 0x1000, 0x1800);
+        rig.bench.issue(
+            1,
+            Request {
+                stream: n as u8 & 63,
+                ..request
+            },
+        );
+    }
+    rig.bench.wait_client(&mut rig.host.mem, 1)?;
+    // Regions that it does not use come and go... as long as it holds nothing that was accepted
+    // earlier. Its fence is a grace period, so it waits for what is inside.
+    let fresh = rig.register(tree(0xa0_0000, 8, PA))?;
+    rig.expect(1, fresh.request(Op::LocalRead, 0xa0_0000, 8), Syndrome::Ok)?;
+    let (command, extra) = rig.dereg_command(&mr);
+    rig.bench.post(command, extra);
+    rig.run(5000)?;
+    assert!(
+        rig.bench.poll_completion().is_none(),
+        "the stalled client uses the region"
+    );
+    rig.bench.set_response_ready(0, Pattern::Always);
+    let completion = rig.bench.wait_completion(&mut rig.host.mem, command.id)?;
+    assert_eq!(completion.status, Status::Ok);
+    rig.wait_idle()
+}
+
+/// While one stream waits for memory, hits of other streams of the same client pass, many of them.
+#[test]
+fn a_miss_does_not_stop_hits_of_other_streams() -> Result {
+    let mut rig = Rig::small()?;
+    let hot = rig.register(Spec::new(0x1000, 0x1000, 12, PA))?;
+    let cold = rig.register(tree(0x10_0000, 64, PA))?;
+    rig.expect(0, hot.request(Op::LocalRead, 0x1000, 8), Syndrome::Ok)?;
+    let slow = AxiConfig {
+        read_latency: Clocks::fixed(3000),
+        ..AxiConfig::default()
+    };
+    rig.bench.axi.configure(slow);
+    let miss = rig.bench.issue(
+        0,
+        Request {
+            stream: 1,
+            ..cold.request(Op::LocalRead, 0x10_0000, 8)
+        },
+    );
+    for n in 0..500u32 {
+        let stream = 2 + (n % 14) as u8;
+        rig.bench.issue(
+            0,
+            Request {
+                stream,
+                ..hot.request(Op::LocalRead, 0x1000, 8)
+            },
+        );
+    }
+    let start = rig.bench.clock();
+    rig.wait_idle()?;
+    let outcomes: Vec<Outcome> = std::iter::from_fn(|| rig.bench.poll_client(0)).collect();
+    let last_hit = outcomes
+        .iter()
+        .filter(|outcome| outcome.ticket != miss)
+        .map(|outcome| outcome.finished)
+        .max()
+        .unwrap_or(0);
+    assert!(
+        last_hit - start < 2500,
+        "500 hits took {} clocks",
+        last_hit - start
+    );
+    assert_eq!(outcomes.last().map(|outcome| outcome.ticket), Some(miss));
+    Ok(())
+}
+
+/// Deregistration under load of both clients: the load of other regions goes on.
+#[test]
+fn deregistration_under_load() -> Result {
+    let mut options = BenchOptions {
+        seed: 5,
+        ..BenchOptions::default()
+    };
+    options.axi = AxiConfig::hostile(60);
+    let mut rig = Rig::new(options, &UnitConfig::default())?;
+    let stays = rig.register(tree(0x80_0000, 300, PA))?;
+    for client in [0, 1] {
+        rig.bench
+            .set_done_policy(client, DonePolicy::After(Clocks::range(0, 60)));
+    }
+    let mut alive = 0;
+    for round in 0..30u64 {
+        let victim = rig.register(tree(0x10_0000, 100, PA + (round << 30)))?;
+        for n in 0..120u64 {
+            let random = rig.bench.rng().next_u64();
+            let mr = if n % 3 == 0 { &stays } else { &victim };
+            let va = mr.spec.start + (random % 90) * 0x1000 + random % 5000;
+            let request = mr.request(Op::RemoteWrite, va, 1 + (random >> 20) as u32 % 20_000);
+            let stream = (random >> 50) as u8 & 63;
+            rig.bench
+                .issue((n & 1) as usize, Request { stream, ..request });
+        }
+        let wait = rig.bench.rng().below(300);
+        rig.run(wait)?;
+        let (command, extra) = rig.dereg_command(&victim);
+        let completion = rig.command(command, extra)?;
+        assert_eq!(completion.status, Status::Ok);
+        victim.table.free(&mut rig.host);
+        while let Some(outcome) = rig.bench.poll() {
+            alive += u32::from(outcome.syndrome == Syndrome::Ok);
+        }
+    }
+    rig.wait_idle()?;
+    assert!(alive > 500 && rig.bench.stats.by_syndrome[Syndrome::KeyState as usize] > 100);
+    Ok(())
+}
+
+/// Many deregistrations wait for one client at once, more than the fence queue holds.
+#[test]
+fn more_deregistrations_than_the_fence_queue_holds() -> Result {
+    let mut rig = Rig::small()?;
+    let mut regions = Vec::new();
+    for n in 0..40u64 {
+        regions.push(rig.register(Spec::new(n << 20, 0x1000, 12, PA))?);
+    }
+    rig.bench.set_done_policy(0, DonePolicy::Withheld);
+    rig.expect(0, regions[0].request(Op::LocalRead, 0, 8), Syndrome::Ok)?;
+    for mr in &regions {
+        let (command, extra) = rig.dereg_command(mr);
+        rig.bench.post(command, extra);
+    }
+    rig.run(20_000)?;
+    assert!(rig.bench.poll_completion().is_none());
+    rig.bench.release_dones(0);
+    rig.wait_idle()?;
+    let done = std::iter::from_fn(|| rig.bench.poll_completion())
+        .filter(|finished| finished.completion.status == Status::Ok)
+        .count();
+    assert_eq!(done, 40);
+    // With a time limit: PENDING for what waits, BUSY when no more can wait, nothing lost.
+    let mut regions = Vec::new();
+    for n in 0..40u64 {
+        regions.push(rig.register(Spec::new(n << 20, 0x1000, 12, PA))?);
+    }
+    rig.bench.set_fence_time(&mut rig.host.mem, 200)?;
+    rig.expect(0, regions[0].request(Op::LocalRead, 0, 8), Syndrome::Ok)?;
+    let (mut pending, mut busy) = (0, Vec::new());
+    for mr in regions {
+        let (command, extra) = rig.dereg_command(&mr);
+        match rig.command(command, extra)?.status {
+            Status::Pending => pending += 1,
+            Status::Busy => busy.push(mr),
+            status => panic!("{status}"),
+        }
+    }
+    assert!(
+        pending >= 8 && !busy.is_empty(),
+        "{pending} pending, {} busy",
+        busy.len()
+    );
+    for mr in &busy {
+        rig.expect(1, mr.request(Op::LocalRead, mr.spec.start, 8), Syndrome::Ok)?;
+    }
+    rig.bench.release_dones(0);
+    rig.wait_idle()?;
+    while rig.bench.poll_completion().is_some() {}
+    rig.bench.set_done_policy(0, DonePolicy::IMMEDIATE);
+    for mr in busy {
+        rig.deregister(mr)?;
+    }
+    Ok(())
+}
+
+// -------------------------------------------------------------------------------------------------
+// Memory errors, resets
+// -------------------------------------------------------------------------------------------------
+
+/// An error at each level of a walk, and after it a good walk.
+#[test]
+fn bus_errors_at_each_level() -> Result {
+    let mut rig = Rig::small()?;
+    let half = 512 * 512u64;
+    for level in 0..3 {
+        let mut spec = Spec::new(0, (half + 9) << 12, 12, PA);
+        spec.shape.encoding = Encoding::Flagged;
+        let mr = rig.register(spec)?;
+        let root = mr.table.frame()[0];
+        // The line of the root has the entries of both halves of the region.
+        let (address, pages) = match level {
+            0 => (root, 0..half + 9),
+            1 => (rig.host.mem.read_u64(root + 8) & !0xfff, half..half + 9),
+            _ => (
+                mr.table.entry_pa(half + 4).expect("a table"),
+                half + 4..half + 6,
+            ),
+        };
+        let fault = Fault::always(address..address + 16, FaultOn::Read);
+        rig.bench.axi.inject(fault);
+        let mut list = mr.spec.list.clone();
+        list.set(pages, Page::Bus);
+        rig.bench.golden.set_pages(mr.index, Arc::new(list));
+        let request = mr.request(Op::RemoteWrite, ((half + 4) << 12) + 7, 8);
+        for client in [0, 1] {
+            rig.expect(client, request, Syndrome::Bus)?;
+        }
+        rig.bench.axi.clear_faults();
+        let good = Arc::new(mr.spec.list.clone());
+        rig.bench.golden.set_pages(mr.index, good);
+        rig.expect(0, request, Syndrome::Ok)?;
+        rig.deregister(mr)?;
+    }
+    Ok(())
+}
+
+/// Commands whose reads or writes fail: status BUS, and everything as before.
+#[test]
+fn bus_errors_of_commands() -> Result {
+    let unit = UnitConfig {
+        mpt_size: 8,
+        ..UnitConfig::default()
+    };
+    let mut rig = Rig::new(BenchOptions::default(), &unit)?;
+    let spec = Spec::new(0x1000, 0x1000, 12, PA);
+    let all = unit.mpt_range();
+    // REG: the write fails, is undone; the index is not lost.
+    rig.bench
+        .axi
+        .inject(Fault::once(all.clone(), FaultOn::Write));
+    let table = rig.build_table(&spec);
+    let command = rig.reg_command(&spec, &table);
+    assert_eq!(rig.command(command, Rig::pages(&spec))?.status, Status::Bus);
+    let mr = rig.register(spec.clone())?;
+    assert_eq!(mr.index, 1);
+    // DEREG, REREG, QUERY: the read or the first write fails; the region lives on.
+    for op in [CmdOp::DeregMr, CmdOp::ReregMr, CmdOp::Query] {
+        for on in [FaultOn::Read, FaultOn::Write] {
+            if (op, on) == (CmdOp::Query, FaultOn::Write) {
+                continue;
+            }
+            rig.bench.axi.inject(Fault::once(all.clone(), on));
+            let command = Command {
+                id: rig.id(),
+                op: op.code(),
+                key: mr.lkey,
+                pd: 1,
+                rereg: 2,
+                new_pd: 1,
+                ..Command::default()
+            };
+            let completion = rig.command(command, CommandExtra::default())?;
+            assert_eq!(completion.status, Status::Bus, "{op:?} {on:?}");
+            rig.expect(0, mr.request(Op::LocalRead, 0x1000, 8), Syndrome::Ok)?;
+        }
+    }
+    // DEREG whose second write fails: the keys are dead, the index is retired.
+    rig.bench.set_done_policy(0, DonePolicy::Withheld);
+    rig.expect(0, mr.request(Op::LocalRead, 0x1000, 8), Syndrome::Ok)?;
+    let (command, extra) = rig.dereg_command(&mr);
+    rig.bench.post(command, extra);
+    rig.run(500)?;
+    rig.bench
+        .axi
+        .inject(Fault::once(all.clone(), FaultOn::Write));
+    rig.bench.release_dones(0);
+    let completion = rig.bench.wait_completion(&mut rig.host.mem, command.id)?;
+    assert_eq!(completion.status, Status::Bus);
+    rig.bench.set_done_policy(0, DonePolicy::IMMEDIATE);
+    rig.expect(0, mr.request(Op::LocalRead, 0x1000, 8), Syndrome::KeyState)?;
+    let mut regions = Vec::new();
+    for index in 2..8 {
+        regions.push(rig.register(spec.clone())?);
+        assert_eq!(regions.last().map(|mr| mr.index), Some(index));
+    }
+    let table = rig.build_table(&spec);
+    let command = rig.reg_command(&spec, &table);
+    assert_eq!(
+        rig.command(command, Rig::pages(&spec))?.status,
+        Status::NoIndex
+    );
+    // A REG that takes an index from the free list has to read it.
+    let freed = regions.remove(3);
+    rig.deregister(freed)?;
+    rig.bench.axi.inject(Fault::once(all, FaultOn::Read));
+    let command = rig.reg_command(&spec, &table);
+    assert_eq!(rig.command(command, Rig::pages(&spec))?.status, Status::Bus);
+    let again = rig.register(spec)?;
+    assert_eq!(again.index, 5);
+    Ok(())
+}
+
+/// A memory that refuses while the table is cleared.
+#[test]
+fn bus_error_while_clearing() -> Result {
+    let mut rig = Rig::disabled(BenchOptions::default())?;
+    let unit = UnitConfig::default();
+    let entry = unit.mpt_base + 64 * 33;
+    rig.bench
+        .axi
+        .inject(Fault::once(entry..entry + 64, FaultOn::Write));
+    rig.bench.configure(&mut rig.host.mem, &unit)?;
+    rig.bench.start_enable(&mut rig.host.mem)?;
+    rig.run(5000)?;
+    let status = rig.bench.read_register(&mut rig.host.mem, regs::STATUS)?;
+    assert_eq!(status & regs::status::READY, 0);
+    assert_ne!(status & regs::status::CLEAR_ERROR, 0);
+    let key = Key::new(rig.bench.golden.keys().field(Role::Local, 33), 0);
+    let request = Request {
+        key,
+        len: 8,
+        ..Request::default()
+    };
+    rig.expect(0, request, Syndrome::Disabled)?;
+    // Disabled and enabled again it works.
+    rig.bench.disable(&mut rig.host.mem)?;
+    rig.bench.enable(&mut rig.host.mem, &unit)?;
+    rig.expect(0, request, Syndrome::KeyState).map(drop)
+}
+
+/// Resets at many moments under load; answers to reads from before are still to come.
+#[test]
+fn reset_in_mid_flight() -> Result {
+    let mut options = BenchOptions {
+        seed: 3,
+        ..BenchOptions::default()
+    };
+    options.axi = AxiConfig {
+        read_latency: Clocks::range(50, 900),
+        ..AxiConfig::hostile(1)
+    };
+    let unit = UnitConfig {
+        mpt_size: 16,
+        ..UnitConfig::default()
+    };
+    let mut rig = Rig::new(options, &unit)?;
+    for round in 0..25u64 {
+        // The same keys and indices each time, but other pages: an old answer would be noticed.
+        let mr = rig.register(tree(0x10_0000, 64, PA + (round << 30)))?;
+        let probe = mr.request(Op::LocalRead, 0x10_0000 + ((round % 60) << 12), 4096);
+        rig.expect(0, probe, Syndrome::Ok)?;
+        for n in 0..40u64 {
+            let request = mr.request(Op::RemoteRead, 0x10_0000 + ((n * 7 % 60) << 12), 0x3000);
+            rig.bench.issue(
+                (n & 1) as usize,
+                Request {
+                    stream: n as u8,
+                    ..request
+                },
+            );
+        }
+        let (command, extra) = rig.dereg_command(&mr);
+        rig.bench.post(command, extra);
+        let wait = rig.bench.rng().below(700);
+        rig.run(wait)?;
+        rig.bench.drop_queued();
+        rig.bench.reset(&mut rig.host.mem)?;
+        rig.bench.drop_queued();
+        // Everything is refused until it is enabled.
+        let refused = Request { stream: 1, ..probe };
+        rig.expect(0, refused, Syndrome::Disabled)?;
+        rig.bench.enable(&mut rig.host.mem, &unit)?;
+        while rig.bench.poll_completion().is_some() {}
+        while rig.bench.poll().is_some() {}
+    }
+    Ok(())
+}
+
+/// Every response pattern of the memory, with every ready pattern of the clients, one long and many
+/// short requests.
+#[test]
+fn back_pressure_everywhere() -> Result {
+    let mut rig = Rig::small()?;
+    let mr = rig.register(tree(0x10_0000, 400, PA))?;
+    let patterns = [
+        Pattern::Always,
+        Pattern::Random { percent: 20 },
+        Pattern::Cyclic { on: 1, off: 7 },
+    ];
+    for memory in patterns {
+        for client in patterns {
+            for interleave in [false, true] {
+                rig.bench.axi.configure(AxiConfig {
+                    read_latency: Clocks::range(1, 30),
+                    write_latency: Clocks::range(1, 30),
+                    reorder: interleave,
+                    interleave,
+                    ar_ready: memory,
+                    aw_ready: memory,
+                    w_ready: memory,
+                    r_valid: memory,
+                    b_valid: memory,
+                    ..AxiConfig::default()
+                });
+                for c in [0, 1] {
+                    rig.bench.set_response_ready(c, client);
+                    rig.bench.set_request_valid(c, client);
+                    let long = mr.request(Op::LocalRead, 0x10_0123, 60 << 12);
+                    rig.bench.issue(c, Request { stream: 9, ..long });
+                    for n in 0..40u64 {
+                        let va = 0x10_0000 + (n * 37 % 399) * 0x1000;
+                        let request = mr.request(Op::RemoteWrite, va, 0x1001);
+                        rig.bench.issue(
+                            c,
+                            Request {
+                                stream: n as u8 % 16,
+                                ..request
+                            },
+                        );
+                    }
+                }
+                rig.bench.set_completion_ready(client);
+                let other = rig.register(Spec::new(0x7000, 0x2000, 12, PA))?;
+                rig.expect(
+                    0,
+                    other.request(Op::LocalRead, 0x7000, 0x2000),
+                    Syndrome::Ok,
+                )?;
+                rig.deregister(other)?;
+                rig.wait_idle()?;
+                while rig.bench.poll().is_some() {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// More outstanding requests than tags, contexts and streams: nothing is lost.
+#[test]
+fn all_tags_in_use() -> Result {
+    let mut rig = Rig::small()?;
+    let mr = rig.register(tree(0x10_0000, 16, PA))?;
+    rig.bench.set_done_policy(0, DonePolicy::Withheld);
+    for n in 0..1500u32 {
+        let request = mr.request(Op::LocalRead, 0x10_0000 + u64::from(n), 8);
+        rig.bench.issue(
+            0,
+            Request {
+                stream: (n % 64) as u8,
+                ..request
+            },
+        );
+    }
+    rig.run(30_000)?;
+    assert_eq!(rig.bench.dones_withheld(0), 1024);
+    rig.bench.set_done_policy(0, DonePolicy::IMMEDIATE);
+    rig.bench.release_dones(0);
+    rig.wait_idle()?;
+    assert_eq!(rig.bench.stats.by_syndrome[0], 1500);
+    Ok(())
+}
+
+// -------------------------------------------------------------------------------------------------
+// Sizes
+// -------------------------------------------------------------------------------------------------
+
+/// Registers every region of the matrix and translates its first, last and table-crossing pages.
+fn matrix(config: Config, log_tpage: u8, level: Option<u8>) -> Result {
+    if !config.sizes().built {
+        return Ok(());
+    }
+    let mut options = BenchOptions {
+        config,
+        ..BenchOptions::default()
+    };
+    options.axi.read_latency = Clocks::range(1, 6);
+    let mut rig = Rig::new(
+        options,
+        &UnitConfig {
+            mpt_size: 32,
+            ..UnitConfig::default()
+        },
+    )?;
+    let mut registered = 0;
+    for case in boundary_matrix() {
+        if level.is_some() && case.pages > 3000 {
+            continue;
+        }
+        let spec = Spec {
+            pd: 1,
+            start: case.iova,
+            length: case.length,
+            access: ALL_RIGHTS,
+            list: case.list.clone(),
+            shape: Shape {
+                log_tpage: Some(log_tpage),
+                level,
+                ..case.shape
+            },
+        };
+        let mr = rig.register(spec)?;
+        let last = case.iova + (case.length - 1);
+        for (n, probe) in case.probes(log_tpage).into_iter().enumerate() {
+            let outcome =
+                rig.expect(n & 1, mr.request(Op::RemoteRead, probe.va, 1), Syndrome::Ok)?;
+            assert_eq!(outcome.beats[0].pa, probe.pa, "{case:?} {probe:?}");
+            let len = (last - probe.va).saturating_add(1).min(9000) as u32;
+            rig.expect(
+                n & 1,
+                mr.request(Op::LocalWrite, probe.va, len),
+                Syndrome::Ok,
+            )?;
+        }
+        rig.expect(0, mr.request(Op::RemoteRead, last + 1, 1), Syndrome::Bounds)?;
+        rig.expect(
+            0,
+            mr.request(Op::RemoteRead, case.iova - 1, 1),
+            Syndrome::Bounds,
+        )?;
+        rig.deregister(mr)?;
+        registered += 1;
+    }
+    assert!(registered > 100);
+    Ok(())
+}
+
+#[test]
+fn boundary_matrix_small() -> Result {
+    matrix(Config::Small, 12, None)
+}
+
+#[test]
+fn boundary_matrix_large_table_pages() -> Result {
+    matrix(Config::Small, 16, None)
+}
+
+#[test]
+fn boundary_matrix_flat() -> Result {
+    matrix(Config::Small, 12, Some(LEVEL_FLAT))
+}
+
+#[test]
+fn boundary_matrix_default() -> Result {
+    matrix(Config::Default, 12, None)
+}
+
+/// One request of the longest length over small pages: half a million segments in order.
+#[test]
+fn two_gigabytes_in_one_request() -> Result {
+    let mut options = BenchOptions::default();
+    options.axi.read_latency = Clocks::fixed(4);
+    let mut rig = Rig::new(options, &UnitConfig::default())?;
+    let mut spec = Spec::new(0x123, (1 << 31) + 0x1000, 12, 1 << 50);
+    spec.shape.lazy = true;
+    let mr = rig.register(spec)?;
+    let request = mr.request(Op::LocalRead, 0x123, 1 << 31);
+    let issue = Issue::default();
+    let outcome = rig
+        .bench
+        .access_with(&mut rig.host.mem, 0, request, issue)?;
+    assert_eq!((outcome.syndrome, outcome.bytes), (Syndrome::Ok, 1 << 31));
+    assert_eq!(outcome.segments, (1 << 19) + 1);
+    Ok(())
+}
+
+/// The table of regions at its smallest: one usable index.
+#[test]
+fn table_of_two_entries_and_of_one() -> Result {
+    let mut rig = Rig::new(
+        BenchOptions::default(),
+        &UnitConfig {
+            mpt_size: 2,
+            ..UnitConfig::default()
+        },
+    )?;
+    let spec = Spec::new(0x1000, 0x1000, 12, PA);
+    let mr = rig.register(spec.clone())?;
+    let table = rig.build_table(&spec);
+    let command = rig.reg_command(&spec, &table);
+    assert_eq!(
+        rig.command(command, Rig::pages(&spec))?.status,
+        Status::NoIndex
+    );
+    rig.deregister(mr)?;
+    rig.register(spec.clone())?;
+    let mut rig = Rig::new(
+        BenchOptions::default(),
+        &UnitConfig {
+            mpt_size: 1,
+            ..UnitConfig::default()
+        },
+    )?;
+    let command = Command { id: 3, ..command };
+    assert_eq!(
+        rig.command(command, Rig::pages(&spec))?.status,
+        Status::NoIndex
+    );
+    Ok(())
+}
+
+/// Settings that cannot work are refused at enable.
+#[test]
+fn bad_settings_do_not_enable() -> Result {
+    let mut rig = Rig::disabled(BenchOptions::default())?;
+    let good = UnitConfig::default();
+    for unit in [
+        UnitConfig {
+            mpt_size: 0,
+            ..good.clone()
+        },
+        UnitConfig {
+            mpt_size: (1 << 23) + 1,
+            ..good.clone()
+        },
+    ] {
+        rig.bench.configure(&mut rig.host.mem, &unit)?;
+        let refused = rig.bench.start_enable(&mut rig.host.mem);
+        assert!(
+            matches!(refused, Err(BenchError::Register { .. })),
+            "{unit:?}"
+        );
+    }
+    rig.bench.golden.reset();
+    rig.bench.enable(&mut rig.host.mem, &good)?;
+    let mr = rig.register(Spec::new(0x1000, 0x1000, 12, PA))?;
+    rig.expect(0, mr.request(Op::LocalRead, 0x1000, 1), Syndrome::Ok)
+        .map(drop)
+}
+
+/// An entry that is corrupted in memory behind a DEREG_MR: it says so and nothing is changed.
+#[test]
+fn corrupted_entry_at_deregistration() -> Result {
+    let mut rig = Rig::small()?;
+    let mr = rig.register(Spec::new(0x1000, 0x1000, 12, PA))?;
+    let address = rig.bench.entry_address(mr.index);
+    let good = rig.host.mem.read_u64(address + 16);
+    rig.host.mem.write_u64(address + 16, good ^ 4);
+    rig.bench.expect_mpt_bad = true;
+    let (command, extra) = rig.dereg_command(&mr);
+    // The reference would say the region is gone; it is told that it is not.
+    let completion = rig.command(
+        command,
+        CommandExtra {
+            release: Vec::new(),
+            ..extra
+        },
+    )?;
+    assert_eq!(completion.status, Status::MptBad);
+    rig.bench.expect_mpt_bad = false;
+    let conditions = Conditions {
+        mpt_bad: true,
+        ..Conditions::default()
+    };
+    let issue = Issue {
+        conditions,
+        region: None,
+        ..Issue::default()
+    };
+    let request = mr.request(Op::LocalRead, 0x1000, 1);
+    let outcome = rig
+        .bench
+        .access_with(&mut rig.host.mem, 0, request, issue)?;
+    assert_eq!(outcome.syndrome, Syndrome::MptBad);
+    let (state, _) = rig.bench.golden.slot(mr.index);
+    assert_eq!(state, State::Invalid);
+    Ok(())
+}
