@@ -88,6 +88,15 @@ def tracked_files(root=ROOT):
     return sorted(name for name in set(names) if (root / name).is_file())
 
 
+def end_cleanly():
+    """Makes the request to end (SIGTERM, SIGINT, SIGHUP) an exception, so that what was started
+    is ended and what was changed is changed back."""
+    def stop(number, _):
+        sys.exit(128 + number)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, stop)
+
+
 class Result:
     """How a command ended: `code` (None: it ran out of time), its output, its seconds."""
 

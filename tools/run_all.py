@@ -67,4 +67,5 @@ def main():
 
 
 if __name__ == "__main__":
+    common.end_cleanly()
     sys.exit(main())

