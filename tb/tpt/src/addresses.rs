@@ -25,8 +25,9 @@ pub fn check(
             Err("an empty access has an address".into())
         };
     }
-    let mut position = offset + at;
-    let end = position + u64::from(len);
+    let start = offset.wrapping_add(at);
+    let mut position = start;
+    let end = position.wrapping_add(u64::from(len));
     for &(pa, bytes) in segments {
         if bytes == 0 {
             return Err("an empty segment".into());
@@ -39,22 +40,22 @@ pub fn check(
                 return Err(format!("page {page} of the region has no frame"));
             };
             let got = pa.wrapping_add(done);
-            if got != frame + inside {
+            if got != frame.wrapping_add(inside) {
                 return Err(format!(
                     "byte {} of the region is at {:#x}, the unit said {got:#x}",
-                    position - offset,
-                    frame + inside
+                    position.wrapping_sub(offset),
+                    frame.wrapping_add(inside)
                 ));
             }
             let step = (PAGE - inside).min(u64::from(bytes) - done);
             done += step;
-            position += step;
+            position = position.wrapping_add(step);
         }
     }
     if position != end {
         return Err(format!(
             "the segments cover {} bytes of {len}",
-            position - offset - at
+            position.wrapping_sub(start)
         ));
     }
     Ok(())

@@ -55,6 +55,7 @@ pub enum Exit {
 #[derive(Debug, Clone)]
 struct Setup {
     unit: Unit,
+    #[cfg_attr(not(feature = "rtl"), allow(dead_code))]
     memory: Memory,
 }
 
@@ -295,8 +296,7 @@ fn replay_file(
                 next = lines.next_object()?;
             }
             bar.set_length(events.len() as u64);
-            let report =
-                trace::replay::run(target, &file, &events, tally, &mut |n| bar.inc(n))?;
+            let report = trace::replay::run(target, &file, &events, tally, &mut |n| bar.inc(n))?;
             bar.finish_and_clear();
             Ok(Replayed {
                 trace: Some(report),
@@ -314,6 +314,9 @@ pub fn replay(
     common: &Common,
 ) -> Result<Exit> {
     check(common)?;
+    if common.waves_whole && files.len() > 1 {
+        bail!("--waves-whole records one run; expected one file to replay");
+    }
     let setup = Setup::new(common, None);
     let mut tally = Tally::default();
     let mut traces = Vec::new();
@@ -365,7 +368,9 @@ pub fn replay(
     }
     let skipped: u64 = traces.iter().map(|t| t.not_judged).sum();
     if skipped > 0 {
-        text += &format!("\nrequests without a completion to compare, and refused: {skipped}\n");
+        text += &format!(
+            "\nrequests that were flushed, or refused without a completion to compare: {skipped}\n"
+        );
     }
     text += &format!("\n{}\n", tally.summary());
     say(common, &text);

@@ -91,12 +91,8 @@ impl Lines {
         }
         let opened = File::open(path)
             .map_err(|e| whole(format!("cannot be opened ({e})"), "a file that can be read"))?;
-        Self::from_reader(&file, opened).map_err(|e| {
-            whole(
-                format!("cannot be read ({e})"),
-                "a file that can be read",
-            )
-        })
+        Self::from_reader(&file, opened)
+            .map_err(|e| whole(format!("cannot be read ({e})"), "a file that can be read"))
     }
 
     /// Reads from anything; `file` is the name in error messages.
@@ -106,7 +102,10 @@ impl Lines {
         let gzip = head == [0x1f, 0x8b];
         let joined = Cursor::new(head).chain(reader);
         let reader: Box<dyn BufRead> = if gzip {
-            Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(joined)))
+            Box::new(BufReader::with_capacity(
+                1 << 16,
+                MultiGzDecoder::new(joined),
+            ))
         } else {
             Box::new(BufReader::with_capacity(1 << 16, joined))
         };
@@ -307,8 +306,7 @@ impl Object {
     /// A string.
     pub fn str<'a>(&'a self, p: &Place, name: &str) -> Result<&'a str, BadInput> {
         let v = self.get(p, name, "a string")?;
-        v.as_str()
-            .ok_or_else(|| self.wrong(p, name, v, "a string"))
+        v.as_str().ok_or_else(|| self.wrong(p, name, v, "a string"))
     }
 
     /// A string that may be absent.

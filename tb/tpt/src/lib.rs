@@ -7,6 +7,8 @@
 #![warn(missing_docs)]
 
 pub mod addresses;
+#[cfg(feature = "rtl")]
+pub mod bench;
 pub mod cli;
 pub mod input;
 pub mod machine;

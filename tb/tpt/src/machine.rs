@@ -17,8 +17,7 @@ use tpt_golden::types::{CmdOp, Command, Completion, Encoding, Key, Status, Syndr
 use tpt_golden::unit::{Conditions, Golden};
 
 use crate::target::{
-    Access1, Answer, Counters, Damage, Refused, Region, RegionId, Registration, Target,
-    TargetError,
+    Access1, Answer, Counters, Damage, Refused, Region, RegionId, Registration, Target, TargetError,
 };
 
 /// Tables and everything else of the host lie from here on: above the frames of recorded guests,
@@ -177,10 +176,7 @@ impl<P: Port> Machine<P> {
         handle: tpt_golden::driver::DeregHandle,
         completion: &Completion,
     ) -> Result<Status, TargetError> {
-        match self
-            .driver
-            .finish_dereg(&mut self.host, handle, completion)
-        {
+        match self.driver.finish_dereg(&mut self.host, handle, completion) {
             Ok(DeregOutcome::Done(_)) => Ok(Status::Ok),
             Ok(DeregOutcome::Pending(_)) => Err(TargetError::Failed(
                 "a deregistration is pending after its final completion".into(),
@@ -235,7 +231,10 @@ impl<P: Port> Target for Machine<P> {
                 Ok(Ok(region))
             }
             Err(DriverError::Refused(status)) => Ok(Err(Refused::Unit(status))),
-            Err(other) => Err(TargetError::Failed(other.to_string())),
+            Err(other) => Err(TargetError::Mismatch {
+                clock: self.port.clock(),
+                text: other.to_string(),
+            }),
         }
     }
 
@@ -300,9 +299,10 @@ impl<P: Port> Target for Machine<P> {
         for (handle, completion) in handles.into_iter().zip(&completions) {
             let status = self.finish_dereg(handle, completion)?;
             if status != Status::Ok {
-                return Err(TargetError::Failed(format!(
-                    "a deregistration ended with {status}"
-                )));
+                return Err(TargetError::Mismatch {
+                    clock: self.port.clock(),
+                    text: format!("a deregistration ended with {status}"),
+                });
             }
         }
         Ok(answers)

@@ -32,6 +32,9 @@ enum What {
     Replay(Replay),
     /// Registers the regions of the textbook numbers and of the boundary matrix.
     Textbook(Textbook),
+    /// Measures the simulated unit and prints every figure beside its target.
+    #[cfg(feature = "rtl")]
+    Bench(Bench),
 }
 
 #[derive(Debug, Args)]
@@ -88,6 +91,32 @@ struct Textbook {
     shared: Shared,
 }
 
+#[cfg(feature = "rtl")]
+#[derive(Debug, Args)]
+struct Bench {
+    /// Only rows whose names begin so.
+    #[arg(value_name = "ROW")]
+    rows: Vec<String>,
+    /// Shorter windows and fewer points.
+    #[arg(long)]
+    quick: bool,
+    /// Configuration of the unit.
+    #[arg(long, value_parser = ["small", "default", "large"], default_value = "default")]
+    config: String,
+    /// Start of all random choices.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Folder of the recorded programs.
+    #[arg(long, value_name = "DIR", default_value = "data/traces")]
+    traces: PathBuf,
+    /// Writes the report for machines to a file.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Earlier report; exit code 1 if a clock figure is more than 5 % worse.
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+}
+
 fn parse_latency(text: &str) -> Result<RangeInclusive<u32>, String> {
     latency(text).map_err(|expected| format!("expected {expected}"))
 }
@@ -124,16 +153,26 @@ fn common(s: Shared) -> Common {
     }
 }
 
+#[cfg(feature = "rtl")]
+fn bench(b: Bench) -> anyhow::Result<Exit> {
+    tpt::bench::bench(&tpt::bench::Options {
+        config: b.config.parse()?,
+        seed: b.seed,
+        quick: b.quick,
+        only: b.rows,
+        traces: b.traces,
+        json: b.json,
+        baseline: b.baseline,
+    })
+}
+
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         What::Run(r) => cli::run(&r.scenario, &common(r.shared)),
-        What::Replay(r) => cli::replay(
-            &r.files,
-            r.limit,
-            r.families.as_deref(),
-            &common(r.shared),
-        ),
+        What::Replay(r) => cli::replay(&r.files, r.limit, r.families.as_deref(), &common(r.shared)),
         What::Textbook(t) => cli::textbook(&common(t.shared)),
+        #[cfg(feature = "rtl")]
+        What::Bench(b) => bench(b),
     };
     match result {
         Ok(Exit::Good) => ExitCode::SUCCESS,

@@ -126,7 +126,12 @@ impl Tally {
     pub fn text(&self) -> String {
         let mut out = String::new();
         if !self.groups.is_empty() {
-            let width = self.groups.keys().map(|k| k.chars().count()).max().unwrap_or(0);
+            let width = self
+                .groups
+                .keys()
+                .map(|k| k.chars().count())
+                .max()
+                .unwrap_or(0);
             let width = width.max(5);
             out += &format!(
                 "{:width$}  {:>9} {:>9} {:>9} {:>9} {:>13}\n",
@@ -140,7 +145,8 @@ impl Tally {
             }
         }
         if !self.known.is_empty() {
-            out += "\nknown differences (the recorder departs from the rules), by the rule followed\n";
+            out +=
+                "\nknown differences (the recorder departs from the rules), by the rule followed\n";
             for ((source, rule), n) in &self.known {
                 out += &format!("{n:>7}  {source:<6} {rule}\n");
             }

@@ -228,7 +228,11 @@ fn one(target: &mut dyn Target, case: &Case, report: &mut Report) -> Result<(), 
         .iter()
         .enumerate()
         .map(|(n, &(va, _))| {
-            let op = if n % 2 == 0 { Op::LocalWrite } else { Op::RemoteRead };
+            let op = if n % 2 == 0 {
+                Op::LocalWrite
+            } else {
+                Op::RemoteRead
+            };
             Access1 {
                 client: if n % 2 == 0 { REQUESTER } else { RESPONDER },
                 request: Request {

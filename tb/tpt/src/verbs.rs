@@ -226,7 +226,9 @@ pub fn reach(elements: &[Element], total: u64) -> impl Iterator<Item = Element> 
 
 /// Sum of the lengths.
 pub fn total(elements: &[Element]) -> u64 {
-    elements.iter().fold(0, |sum, e| sum.saturating_add(e.length))
+    elements
+        .iter()
+        .fold(0, |sum, e| sum.saturating_add(e.length))
 }
 
 /// Bytes of an atomic operation.

@@ -286,7 +286,10 @@ pub fn read(mut lines: Lines) -> Result<Scenario, BadInput> {
             let Some(head) = head.strip_suffix(']') else {
                 return Err(place.bad(format!("{text:?} has no closing bracket"), KINDS));
             };
-            let (kind, name) = head.trim().split_once(char::is_whitespace).unwrap_or((head.trim(), ""));
+            let (kind, name) = head
+                .trim()
+                .split_once(char::is_whitespace)
+                .unwrap_or((head.trim(), ""));
             sections.push(Section {
                 place,
                 kind: kind.to_owned(),
@@ -338,7 +341,9 @@ fn build(s: &mut Scenario, section: &Section) -> Result<(), BadInput> {
             } else {
                 ("has a name", format!("[{}]", section.kind))
             };
-            return Err(section.place.bad(format!("[{}] {what}", section.kind), expected));
+            return Err(section
+                .place
+                .bad(format!("[{}] {what}", section.kind), expected));
         }
         Ok(())
     };
@@ -372,10 +377,14 @@ fn build(s: &mut Scenario, section: &Section) -> Result<(), BadInput> {
         "region" => {
             named(true)?;
             let group = region(section)?;
-            if s.steps.iter().any(|x| matches!(x, Step::Register(g) if g.name == group.name)) {
-                return Err(section
-                    .place
-                    .bad(format!("[region {}] is there twice", group.name), "another name"));
+            if s.steps
+                .iter()
+                .any(|x| matches!(x, Step::Register(g) if g.name == group.name))
+            {
+                return Err(section.place.bad(
+                    format!("[region {}] is there twice", group.name),
+                    "another name",
+                ));
             }
             s.steps.push(Step::Register(group));
         }
@@ -390,9 +399,7 @@ fn build(s: &mut Scenario, section: &Section) -> Result<(), BadInput> {
             s.steps.push(Step::Deregister(step));
         }
         other => {
-            return Err(section
-                .place
-                .bad(format!("[{other}] is no section"), KINDS));
+            return Err(section.place.bad(format!("[{other}] is no section"), KINDS));
         }
     }
     Ok(())
@@ -528,7 +535,10 @@ fn traffic(s: &Scenario, section: &Section) -> Result<Traffic, BadInput> {
                 t.bad = Some(weighted(
                     e,
                     |name| Bad::ALL.iter().find(|(n, _)| *n == name).map(|(_, b)| *b),
-                    &format!("\"all\", or kinds such as \"pd:2 bounds:1\" out of {}", names.join(", ")),
+                    &format!(
+                        "\"all\", or kinds such as \"pd:2 bounds:1\" out of {}",
+                        names.join(", ")
+                    ),
                 )?);
             }
             "bad-share" => t.bad_share = percent(e)?,
@@ -570,7 +580,9 @@ fn deregister(s: &Scenario, section: &Section) -> Result<Deregister, BadInput> {
             "regions" => d.regions = known_groups(s, e)?,
             "under" => {
                 let known = |n: &str| {
-                    s.steps.iter().any(|x| matches!(x, Step::Traffic(t) if t.name == n))
+                    s.steps
+                        .iter()
+                        .any(|x| matches!(x, Step::Traffic(t) if t.name == n))
                 };
                 if !known(&e.value) {
                     return Err(e.place.bad(
@@ -626,8 +638,10 @@ fn bad(e: &Entry, expected: impl Into<String>) -> BadInput {
 }
 
 fn unknown(e: &Entry, known: &str) -> BadInput {
-    e.place
-        .bad(format!("\"{}\" is no setting of this section", e.key), format!("one of {known}"))
+    e.place.bad(
+        format!("\"{}\" is no setting of this section", e.key),
+        format!("one of {known}"),
+    )
 }
 
 fn one_of<'a>(e: &'a Entry, known: &[&str]) -> Result<&'a str, BadInput> {
@@ -719,7 +733,10 @@ fn power(e: &Entry, min: u8, max: u8) -> Result<u8, BadInput> {
                 30..=39 => format!("{} GiB", 1u64 << (log - 30)),
                 _ => format!("{} TiB", 1u64 << (log - 40)),
             };
-            bad(e, format!("a power of two from {} to {}", name(min), name(max)))
+            bad(
+                e,
+                format!("a power of two from {} to {}", name(min), name(max)),
+            )
         })
 }
 
@@ -753,7 +770,10 @@ fn access(e: &Entry) -> Result<Access, BadInput> {
     if access.intersects(Access::REMOTE_WRITE | Access::REMOTE_ATOMIC)
         && !access.contains(Access::LOCAL_WRITE)
     {
-        return Err(bad(e, "local-write as well, where remote-write or remote-atomic is given"));
+        return Err(bad(
+            e,
+            "local-write as well, where remote-write or remote-atomic is given",
+        ));
     }
     Ok(access)
 }

@@ -31,6 +31,8 @@ const APART: u64 = 1 << 36;
 const FRAMES: u64 = 1 << 52;
 /// First address of regions.
 const ADDRESSES: u64 = 0x0000_1000_0000_0000;
+/// From this number of pages on a table is computed when it is read instead of written.
+const LAZY: u64 = 1 << 25;
 /// A scattered region has at most so many pieces; longer ones repeat the pattern in larger pieces.
 const PIECES: u64 = 4096;
 
@@ -399,6 +401,7 @@ impl Runner<'_> {
                 level: g.level,
                 log_tpage: (g.log_tpage != 12).then_some(g.log_tpage),
                 encoding: g.encoding,
+                lazy: frames.pages() > LAZY && g.log_page == Some(12),
                 ..Shape::default()
             },
         })?;
@@ -476,9 +479,10 @@ impl Runner<'_> {
         self.remember(&live);
         let status = self.target.deregister(live.region.id)?;
         if status != Status::Ok {
-            return Err(TargetError::Failed(format!(
-                "a deregistration ended with {status}"
-            )));
+            return Err(TargetError::Mismatch {
+                clock: self.target.clock(),
+                text: format!("a deregistration ended with {status}"),
+            });
         }
         self.report.deregistered += 1;
         Ok(())
@@ -597,15 +601,15 @@ impl Runner<'_> {
                     }
                     _ => {
                         let index = self.table - 1;
-                        if self.live.iter().flatten().any(|l| {
-                            self.keys.decode(l.region.lkey).1 == index
-                        }) {
+                        if self
+                            .live
+                            .iter()
+                            .flatten()
+                            .any(|l| self.keys.decode(l.region.lkey).1 == index)
+                        {
                             return None;
                         }
-                        Key::new(
-                            self.keys.field(op.role(), index),
-                            self.random.next() as u8,
-                        )
+                        Key::new(self.keys.field(op.role(), index), self.random.next() as u8)
                     }
                 };
                 Syndrome::KeyState
@@ -635,9 +639,7 @@ impl Runner<'_> {
                 let missing: Vec<Op> = Op::ALL
                     .iter()
                     .copied()
-                    .filter(|op| {
-                        !live.allows(*op) && (remote || op.role() == Role::Local)
-                    })
+                    .filter(|op| !live.allows(*op) && (remote || op.role() == Role::Local))
                     .collect();
                 match self.random.pick(&missing) {
                     Some(&op) => {

@@ -68,6 +68,8 @@ pub fn follow(events: &[Event]) -> Ends {
     let mut qps: HashMap<u32, Qp> = HashMap::new();
     let mut sends: HashMap<u32, Queue> = HashMap::new();
     let mut receives: HashMap<ReceiveQueue, Queue> = HashMap::new();
+    // Receives that failed, while no failed send was found for them.
+    let mut failed: HashMap<ReceiveQueue, usize> = HashMap::new();
     // Receive queues of a queue pair are named without the context: its number is enough.
     let anywhere = Context { proc: 0, ctx: 0 };
 
@@ -163,20 +165,24 @@ pub fn follow(events: &[Event]) -> Ends {
                                 _ => None,
                             };
                             let peer = peer.or_else(|| qps.get(&c.qpn).and_then(|q| q.peer));
-                            let used = peer.and_then(|peer| {
-                                receives
-                                    .get(&receive_queue(peer))
-                                    .and_then(|q| q.waiting.front())
+                            // The one that failed, or (if that has not been seen) the oldest one.
+                            let used = peer.map(receive_queue).and_then(|queue| {
+                                failed.remove(&queue).or_else(|| {
+                                    receives
+                                        .get(&queue)
+                                        .and_then(|q| q.waiting.front())
+                                        .map(|(receive, _)| *receive)
+                                })
                             });
-                            if let Some(&(receive, _)) = used {
+                            if let Some(receive) = used {
                                 ends.used.insert(this, receive);
                             }
                         }
                     }
                 } else {
-                    let queue = receive_queue(c.qpn);
-                    let shared = queue.1.is_err();
-                    let Some(queue) = receives.get_mut(&queue) else {
+                    let name = receive_queue(c.qpn);
+                    let shared = name.1.is_err();
+                    let Some(queue) = receives.get_mut(&name) else {
                         continue;
                     };
                     let position = queue.waiting.iter().position(|(_, id)| *id == c.wr_id);
@@ -187,6 +193,9 @@ pub fn follow(events: &[Event]) -> Ends {
                         queue.waiting.drain(..=position).last()
                     };
                     if let Some((this, _)) = this {
+                        if !success && c.status != "WR_FLUSH_ERR" {
+                            failed.insert(name, this);
+                        }
                         let placed = if !success {
                             None
                         } else if c.opcode == "recv" || c.opcode.is_empty() {

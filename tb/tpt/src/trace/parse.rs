@@ -134,6 +134,8 @@ pub enum What {
         pd: u32,
         /// Shared receive queue.
         srq: Option<u32>,
+        /// The requester learns of remote errors (RC, XRC).
+        reliable: bool,
     },
     /// Change of a queue pair.
     ModifyQp {
@@ -223,6 +225,10 @@ pub fn parse(p: &Place, o: &Object, names: &mut Names) -> Result<Event, BadInput
             qpn: qpn(p, o, "qpn")?,
             pd: o.u32(p, "pd")?,
             srq: o.opt_u32(p, "srq")?,
+            reliable: matches!(
+                o.opt_str(p, "type")?,
+                None | Some("RC" | "XRC_SEND" | "XRC")
+            ),
         },
         "modify_qp" if !failed => What::ModifyQp {
             qpn: qpn(p, o, "qpn")?,
@@ -326,11 +332,7 @@ fn parse_pages(p: &Place, o: &Object) -> Result<Pages, BadInput> {
 
 fn parse_elements(p: &Place, o: &Object) -> Result<Vec<Element>, BadInput> {
     let mut out = Vec::new();
-    for (i, [addr, length, lkey]) in o
-        .tuples::<3>(p, "sges", ELEMENTS)?
-        .into_iter()
-        .enumerate()
-    {
+    for (i, [addr, length, lkey]) in o.tuples::<3>(p, "sges", ELEMENTS)?.into_iter().enumerate() {
         let narrow = |name: &str, v: u64| {
             u32::try_from(v).map_err(|_| {
                 p.bad(

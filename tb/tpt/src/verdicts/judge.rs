@@ -34,10 +34,9 @@ pub fn transfer(case: &Case, refusals: &[Refusal], t: Traits) -> Judgement {
     }
     match (accepted, case.outcome.accepted) {
         (true, true) => Judgement::Agreed,
-        (true, false) => Judgement::Disagreed(format!(
-            "accepted, but the recording says {}",
-            status(case)
-        )),
+        (true, false) => {
+            Judgement::Disagreed(format!("accepted, but the recording says {}", status(case)))
+        }
         (false, true) => Judgement::Disagreed(format!(
             "refused ({}), but the recording says accepted",
             list(refusals)
@@ -72,9 +71,7 @@ fn class_differs(case: &Case, refusals: &[Refusal]) -> Option<String> {
     }
     let recorded = class_of_status(&case.outcome.wc_status)?;
     let fits = |r: &Refusal| match recorded {
-        Class::RemoteAccess | Class::RemoteInvalid => {
-            r.side == Side::Remote && r.class == recorded
-        }
+        Class::RemoteAccess | Class::RemoteInvalid => r.side == Side::Remote && r.class == recorded,
         Class::RemoteOperation => r.class == Class::RemoteOperation,
         Class::Local => r.side == Side::Local,
     };

@@ -12,6 +12,8 @@ use tpt_golden::frames::{FrameList, Page};
 
 /// log2 of a 4 KiB frame.
 pub const LOG_FRAME: u32 = 12;
+/// From this number of pages on a table is computed when it is read instead of written.
+pub const LAZY: u64 = 1 << 22;
 const LOG_BLOCK: u32 = 21;
 const PAGES_PER_BLOCK: u64 = 1 << (LOG_BLOCK - LOG_FRAME);
 /// From this number of pages on, a region is laid out in one piece.

@@ -175,8 +175,19 @@ impl Case {
 pub const FAMILIES: &[&str] = &["A", "B", "C", "D", "E", "F", "G", "H", "X"];
 
 const OPS: &[&str] = &[
-    "write", "write_imm", "read", "faa", "cas", "send", "send_inv", "local_inv", "bind_mw",
-    "reg_mr", "dereg_mr", "rereg_mr", "alloc_mw",
+    "write",
+    "write_imm",
+    "read",
+    "faa",
+    "cas",
+    "send",
+    "send_inv",
+    "local_inv",
+    "bind_mw",
+    "reg_mr",
+    "dereg_mr",
+    "rereg_mr",
+    "alloc_mw",
 ];
 
 /// Parses a line.
@@ -224,7 +235,10 @@ pub fn parse(p: &Place, line: &Object) -> Result<Case, BadInput> {
         outcome: Outcome {
             accepted,
             post_errno: outcome.opt_i64(p, "post_errno")?.unwrap_or(0),
-            wc_status: outcome.opt_str(p, "wc_status")?.unwrap_or_default().to_owned(),
+            wc_status: outcome
+                .opt_str(p, "wc_status")?
+                .unwrap_or_default()
+                .to_owned(),
             data_ok: if outcome.has("data_ok") {
                 Some(outcome.bool(p, "data_ok")?)
             } else {

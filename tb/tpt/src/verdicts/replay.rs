@@ -3,7 +3,7 @@
 
 //! Runs recorded cases through a target.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use tpt_golden::frames::FrameList;
 use tpt_golden::mtt::Shape;
@@ -27,7 +27,7 @@ const SEQUENCE: usize = 256;
 /// Number of the unit's protection domain for the recorded domain 0.
 const PD_BASE: u32 = 0x00_1000;
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Identity {
     pd: u32,
     va: u64,
@@ -80,10 +80,11 @@ struct Waiting {
 /// Replays the cases of one or more files.
 #[derive(Debug, Default)]
 pub struct Replayer {
-    live: HashMap<Identity, Live>,
+    // Ordered, so that a run does not depend on the process.
+    live: BTreeMap<Identity, Live>,
     live_keys: HashSet<u32>,
-    stale: HashMap<Identity, (Key, Key)>,
-    refused: HashMap<Identity, Status>,
+    stale: BTreeMap<Identity, (Key, Key)>,
+    refused: BTreeMap<Identity, Status>,
     sequence: VecDeque<Region>,
     waiting: Vec<Waiting>,
     batch: Vec<Access1>,
@@ -220,10 +221,10 @@ impl Replayer {
     fn drop_region(&mut self, t: &mut dyn Target, region: Region) -> Result<(), TargetError> {
         let status = t.deregister(region.id)?;
         if status != Status::Ok {
-            return Err(TargetError::Failed(format!(
-                "deregistering L_Key {} ended with {status}",
-                region.lkey
-            )));
+            return Err(TargetError::Mismatch {
+                clock: t.clock(),
+                text: format!("deregistering L_Key {} ended with {status}", region.lkey),
+            });
         }
         self.live_keys.remove(&region.lkey.0);
         self.live_keys.remove(&region.rkey.0);
@@ -259,7 +260,10 @@ impl Replayer {
             length,
             access: Access(access),
             frames: frames.clone(),
-            shape: Shape::default(),
+            shape: Shape {
+                lazy: memory::pages(start, length) > memory::LAZY,
+                ..Shape::default()
+            },
         })?;
         self.registrations += 1;
         Ok(made.map(|region| {
@@ -329,14 +333,7 @@ impl Replayer {
                     }
                     self.refused.insert(id.clone(), expected);
                 } else {
-                    match self.register(
-                        t,
-                        pd(mr.pd),
-                        mr.host_addr,
-                        mr.va,
-                        mr.length,
-                        mr.access,
-                    )? {
+                    match self.register(t, pd(mr.pd), mr.host_addr, mr.va, mr.length, mr.access)? {
                         Err(status) => {
                             return Ok(Err(format!(
                                 "the listed region {} is refused ({status})",
@@ -539,6 +536,8 @@ impl Replayer {
             Some("address + length past 2^64")
         } else if (r.addr ^ r.iova) & 0xfff != 0 {
             Some("page offset of iova and address differ")
+        } else if over_limit(case, r) {
+            Some("more memory than the process may lock")
         } else if r.mapping == Mapping::Unmapped {
             Some("memory that is not mapped")
         } else if r.mapping == Mapping::ReadOnly && writes {
@@ -589,10 +588,7 @@ impl Replayer {
             return Err("L_Key and R_Key are equal".into());
         }
         if remote != (region.rkey != Key::NONE) {
-            return Err(format!(
-                "R_Key {} with access {access:#x}",
-                region.rkey
-            ));
+            return Err(format!("R_Key {} with access {access:#x}", region.rkey));
         }
         Ok(())
     }
@@ -609,7 +605,9 @@ impl Replayer {
         let live = match self.register(t, pd(r.pd), r.addr, r.iova, r.length, r.access)? {
             Ok(live) => live,
             Err(status) => {
-                return Ok(Judgement::Disagreed(format!("registration refused ({status})")))
+                return Ok(Judgement::Disagreed(format!(
+                    "registration refused ({status})"
+                )))
             }
         };
         let region = live.region;
@@ -620,7 +618,11 @@ impl Replayer {
             return Ok(Judgement::Disagreed("a key was issued twice".into()));
         }
         let probe = |key: Key, op: Op| Access1 {
-            client: if op == Op::LocalRead { REQUESTER } else { RESPONDER },
+            client: if op == Op::LocalRead {
+                REQUESTER
+            } else {
+                RESPONDER
+            },
             request: Request {
                 tag: 0,
                 stream: 0,
@@ -637,24 +639,36 @@ impl Replayer {
             probes.push(probe(region.rkey, Op::RemoteRead));
         }
         // The keys do not work in each other's role.
-        let crossed = [probe(region.lkey, Op::RemoteRead), probe(region.rkey, Op::LocalRead)];
+        let crossed = [
+            probe(region.lkey, Op::RemoteRead),
+            probe(region.rkey, Op::LocalRead),
+        ];
         let good = t.access(&probes)?;
         let bad = t.access(&crossed)?;
         self.accesses += (good.len() + bad.len()) as u64;
-        if let Some(a) = good.iter().find(|a| a.syndrome != tpt_golden::types::Syndrome::Ok) {
+        if let Some(a) = good
+            .iter()
+            .find(|a| a.syndrome != tpt_golden::types::Syndrome::Ok)
+        {
             return Ok(Judgement::Disagreed(format!(
                 "a new key is refused ({})",
                 a.syndrome
             )));
         }
-        if bad.iter().any(|a| a.syndrome == tpt_golden::types::Syndrome::Ok) {
+        if bad
+            .iter()
+            .any(|a| a.syndrome == tpt_golden::types::Syndrome::Ok)
+        {
             return Ok(Judgement::Disagreed("a key works in the other role".into()));
         }
         if case.sub == "reg_then_dereg" {
             self.drop_region(t, region)?;
             let after = t.access(&probes)?;
             self.accesses += after.len() as u64;
-            if after.iter().any(|a| a.syndrome == tpt_golden::types::Syndrome::Ok) {
+            if after
+                .iter()
+                .any(|a| a.syndrome == tpt_golden::types::Syndrome::Ok)
+            {
                 return Ok(Judgement::Disagreed("a stale key works".into()));
             }
         } else {
@@ -667,6 +681,20 @@ impl Replayer {
         }
         Ok(Judgement::Agreed)
     }
+}
+
+/// A case about the limit of locked memory: the note gives the limit and says whether the process
+/// holds the capability that lifts it. The iWARP driver applies the limit all the same.
+fn over_limit(case: &Case, r: &Registration) -> bool {
+    let Some((_, rest)) = case.note.split_once("RLIMIT_MEMLOCK ") else {
+        return false;
+    };
+    let digits = rest.split(|c: char| !c.is_ascii_digit()).next();
+    let Some(limit) = digits.and_then(|d| d.parse::<u64>().ok()) else {
+        return false;
+    };
+    let lifted = case.note.contains("CAP_IPC_LOCK held") && case.driver != IWARP;
+    !lifted && memory::pages(r.addr, r.length) > limit >> memory::LOG_FRAME
 }
 
 /// Refusals of the unit that depend on the access flags alone.

@@ -1,0 +1,392 @@
+// Copyright OpenTPT contributors.
+// SPDX-License-Identifier: Apache-2.0
+
+//! `tpt bench`: figures of the simulated unit beside their targets.
+//!
+//! Clock figures come from the Verilated model with fixed seeds: they are the same on every
+//! machine. Only the rows that say so depend on the machine.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{bail, Context as _, Result};
+use serde_json::{json, Value};
+use tpt_verilated::Config;
+
+mod programs;
+mod rows;
+pub mod scene;
+
+use crate::cli::Exit;
+
+/// A clock figure that is worse than the baseline by more than this fails.
+const TOLERANCE: f64 = 0.05;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Configuration of the unit.
+    pub config: Config,
+    /// Start of all random choices.
+    pub seed: u64,
+    /// Shorter windows, fewer points.
+    pub quick: bool,
+    /// Only rows whose names begin with one of these; empty: all.
+    pub only: Vec<String>,
+    /// Folder of the traces.
+    pub traces: PathBuf,
+    /// Report for machines.
+    pub json: Option<PathBuf>,
+    /// Earlier report: fails if a clock figure got worse.
+    pub baseline: Option<PathBuf>,
+}
+
+impl Options {
+    fn pick(&self, quick: u64, full: u64) -> u64 {
+        if self.quick {
+            quick
+        } else {
+            full
+        }
+    }
+
+    /// Whether some row whose name begins with `group` is asked for.
+    fn wants(&self, group: &str) -> bool {
+        self.only.is_empty()
+            || self
+                .only
+                .iter()
+                .any(|only| only.starts_with(group) || group.starts_with(only.as_str()))
+    }
+
+    /// Tells what is going on.
+    fn say(&self, text: &str) {
+        let _ = writeln!(std::io::stderr(), "{text}");
+    }
+}
+
+/// A target.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Goal {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Goal {
+    fn met(self, figure: f64) -> bool {
+        match self {
+            Self::AtLeast(goal) => figure >= goal,
+            Self::AtMost(goal) => figure <= goal,
+        }
+    }
+
+    fn text(self) -> String {
+        match self {
+            Self::AtLeast(goal) => format!(">= {}", number(goal)),
+            Self::AtMost(goal) => format!("<= {}", number(goal)),
+        }
+    }
+}
+
+fn number(x: f64) -> String {
+    if x.abs() >= 1000.0 || x == x.trunc() {
+        format!("{x:.0}")
+    } else {
+        format!("{x:.3}")
+    }
+}
+
+/// One line of the table.
+#[derive(Clone, Debug, Default)]
+struct Row {
+    id: String,
+    what: String,
+    goal: Option<Goal>,
+    /// `None`: not measured, the note says why.
+    figure: Option<f64>,
+    unit: &'static str,
+    /// Depends on the machine.
+    wall: bool,
+    /// A point of a plot, without a target.
+    plot_only: bool,
+    note: String,
+    data: Value,
+}
+
+impl Row {
+    fn verdict(&self) -> &'static str {
+        match (self.figure, self.goal) {
+            (Some(figure), Some(goal)) if goal.met(figure) => "pass",
+            (Some(_), _) => "falls short",
+            (None, _) => "not measured",
+        }
+    }
+
+    fn json(&self) -> Value {
+        let (kind, goal) = match self.goal {
+            Some(Goal::AtLeast(goal)) => ("at least", Some(goal)),
+            Some(Goal::AtMost(goal)) => ("at most", Some(goal)),
+            None => ("none", None),
+        };
+        json!({
+            "id": self.id,
+            "what": self.what,
+            "goal": goal,
+            "goal_is": kind,
+            "figure": self.figure,
+            "unit": self.unit,
+            "verdict": if self.plot_only { "point" } else { self.verdict() },
+            "wall_time": self.wall,
+            "note": self.note,
+            "data": self.data,
+        })
+    }
+}
+
+fn unmeasured(id: &str, what: &str, goal: Goal, unit: &'static str, why: &str) -> Row {
+    Row {
+        id: id.into(),
+        what: what.into(),
+        goal: Some(goal),
+        unit,
+        note: why.into(),
+        ..Row::default()
+    }
+}
+
+/// Targets that this command does not measure.
+fn others() -> Vec<Row> {
+    let synth = "place and route is a run of its own: tools/fmax.py";
+    let mut rows = vec![
+        unmeasured(
+            "neighbours",
+            "segments per page where three neighbours are contiguous, merging on",
+            Goal::AtMost(0.34),
+            "segments/page",
+            "the unit does not merge neighbouring pages yet",
+        ),
+        unmeasured(
+            "lanes-2",
+            "hits spread over regions, 2 lanes",
+            Goal::AtLeast(1.8),
+            "requests/clock",
+            "the unit has one lane",
+        ),
+        unmeasured(
+            "lanes-4",
+            "hits spread over regions, 4 lanes",
+            Goal::AtLeast(3.6),
+            "requests/clock",
+            "the unit has one lane",
+        ),
+        unmeasured(
+            "cocotb",
+            "simulation speed against cocotb on the same model and requests",
+            Goal::AtLeast(30.0),
+            "ratio",
+            "no cocotb bench yet",
+        ),
+    ];
+    for (config, lut) in [("default", 20_000.0), ("small", 8_000.0)] {
+        for (grade, mhz) in [(6, 150.0), (8, 170.0)] {
+            rows.push(unmeasured(
+                &format!("ecp5-{config}-clock-{grade}"),
+                &format!("clock on ECP5-85F, configuration {config}, speed grade {grade}"),
+                Goal::AtLeast(mhz),
+                "MHz",
+                synth,
+            ));
+        }
+        rows.push(unmeasured(
+            &format!("ecp5-{config}-lut4"),
+            &format!("size on ECP5-85F, configuration {config}"),
+            Goal::AtMost(lut),
+            "LUT4",
+            synth,
+        ));
+    }
+    rows
+}
+
+type Measure = fn(&Options) -> Result<Vec<Row>>;
+
+/// Names of the groups of rows and what measures them.
+const GROUPS: [(&str, Measure); 10] = [
+    ("hits", rows::hits),
+    ("long", rows::long),
+    ("little", rows::little),
+    ("peers", rows::peers),
+    ("latency", rows::latency),
+    ("isolation", rows::isolation),
+    ("churn", rows::churn),
+    ("flat", rows::flat),
+    ("merge", rows::merge),
+    ("programs", programs::programs),
+];
+
+fn line(row: &Row) -> String {
+    let goal = row.goal.map(Goal::text).unwrap_or_default();
+    let figure = row.figure.map(number).unwrap_or_else(|| "-".into());
+    format!(
+        "{:<22} {:>10} {:>10} {:<14} {:<12} {}\n{:<22} {}",
+        row.id,
+        goal,
+        figure,
+        row.unit,
+        row.verdict(),
+        row.what,
+        "",
+        row.note
+    )
+}
+
+/// `tpt bench`.
+pub fn bench(options: &Options) -> Result<Exit> {
+    if !options.config.sizes().built {
+        bail!(
+            "the configuration {} is not part of this build",
+            options.config.name()
+        );
+    }
+    let start = Instant::now();
+    let mut rows: Vec<Row> = Vec::new();
+    let groups = GROUPS
+        .iter()
+        .chain(std::iter::once(&("speed", rows::speed as Measure)));
+    for (name, measure) in groups {
+        if !options.wants(name) {
+            continue;
+        }
+        options.say(&format!(
+            "bench: {name} ({:.0} s)",
+            start.elapsed().as_secs_f64()
+        ));
+        rows.extend(measure(options).with_context(|| format!("measuring {name}"))?);
+    }
+    rows.extend(others());
+    let named = |row: &Row| {
+        options.only.is_empty()
+            || options
+                .only
+                .iter()
+                .any(|only| row.id.starts_with(only.as_str()))
+    };
+    rows.retain(named);
+    let mut out = format!(
+        "configuration {}, seed {}, memory latency {} clocks unless the row says otherwise\n\n\
+         {:<22} {:>10} {:>10} {:<14} {:<12} what\n",
+        options.config.name(),
+        options.seed,
+        rows::LATENCY,
+        "row",
+        "target",
+        "figure",
+        "unit",
+        "verdict",
+    );
+    let (mut met, mut of) = (0, 0);
+    for row in rows.iter().filter(|row| !row.plot_only) {
+        out += &line(row);
+        out.push('\n');
+        of += 1;
+        met += usize::from(row.verdict() == "pass");
+    }
+    let worse = match &options.baseline {
+        Some(path) => regressions(&rows, path)?,
+        None => Vec::new(),
+    };
+    for text in &worse {
+        out += &format!("worse than before: {text}\n");
+    }
+    out += &format!("\nbench: {met} of {of} targets met\n");
+    print!("{out}");
+    if let Some(path) = &options.json {
+        let value = json!({
+            "config": options.config.name(),
+            "seed": options.seed,
+            "quick": options.quick,
+            "memory_latency": rows::LATENCY,
+            "targets": of,
+            "met": met,
+            "rows": rows.iter().map(Row::json).collect::<Vec<_>>(),
+        });
+        let mut text = serde_json::to_string_pretty(&value)?;
+        text.push('\n');
+        std::fs::write(path, text)
+            .with_context(|| format!("{}: cannot be written", path.display()))?;
+    }
+    Ok(if worse.is_empty() {
+        Exit::Good
+    } else {
+        Exit::Mismatch
+    })
+}
+
+/// Clock figures that are worse than in an earlier report.
+fn regressions(rows: &[Row], path: &Path) -> Result<Vec<String>> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("{}: cannot be read", path.display()))?;
+    let old: Value =
+        serde_json::from_str(&text).with_context(|| format!("{}: no report", path.display()))?;
+    let mut worse = Vec::new();
+    let known = old["rows"].as_array().cloned().unwrap_or_default();
+    for row in rows.iter().filter(|row| !row.wall) {
+        let before = known
+            .iter()
+            .find(|old| old["id"] == row.id.as_str())
+            .and_then(|old| old["figure"].as_f64());
+        let (Some(before), Some(now), Some(goal)) = (before, row.figure, row.goal) else {
+            continue;
+        };
+        let bad = match goal {
+            Goal::AtLeast(_) => now < before * (1.0 - TOLERANCE),
+            Goal::AtMost(_) => now > before * (1.0 + TOLERANCE),
+        };
+        if bad {
+            worse.push(format!(
+                "{}: {} after {}",
+                row.id,
+                number(now),
+                number(before)
+            ));
+        }
+    }
+    Ok(worse)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(figure: f64, goal: Goal) -> Row {
+        Row {
+            id: "x".into(),
+            goal: Some(goal),
+            figure: Some(figure),
+            ..Row::default()
+        }
+    }
+
+    #[test]
+    fn verdicts_follow_the_goal() {
+        assert_eq!(row(0.99, Goal::AtLeast(0.99)).verdict(), "pass");
+        assert_eq!(row(0.98, Goal::AtLeast(0.99)).verdict(), "falls short");
+        assert_eq!(row(18.0, Goal::AtMost(18.0)).verdict(), "pass");
+        assert_eq!(row(19.0, Goal::AtMost(18.0)).verdict(), "falls short");
+        let none = unmeasured("x", "", Goal::AtMost(1.0), "", "");
+        assert_eq!(none.verdict(), "not measured");
+    }
+
+    #[test]
+    fn five_percent_are_tolerated() {
+        let path = std::env::temp_dir().join(format!("tpt-baseline-{}.json", std::process::id()));
+        std::fs::write(&path, r#"{"rows": [{"id": "x", "figure": 100.0}]}"#).unwrap();
+        let count = |figure, goal| regressions(&[row(figure, goal)], &path).unwrap().len();
+        assert_eq!(count(95.5, Goal::AtLeast(1.0)), 0);
+        assert_eq!(count(94.0, Goal::AtLeast(1.0)), 1);
+        assert_eq!(count(104.0, Goal::AtMost(1.0)), 0);
+        assert_eq!(count(106.0, Goal::AtMost(1.0)), 1);
+        std::fs::remove_file(&path).unwrap();
+    }
+}
