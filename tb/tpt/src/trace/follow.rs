@@ -190,7 +190,7 @@ pub fn follow(events: &[Event]) -> Ends {
                     let this = if shared {
                         queue.waiting.remove(position)
                     } else {
-                        queue.waiting.drain(..=position).last()
+                        queue.waiting.drain(..=position).next_back()
                     };
                     if let Some((this, _)) = this {
                         if !success && c.status != "WR_FLUSH_ERR" {
