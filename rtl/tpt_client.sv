@@ -8,10 +8,16 @@
 ///
 /// A request takes a context when it is accepted and joins the list of its stream. Only the head of
 /// a stream hands out beats, so the responses of a stream leave in the order of acceptance; streams
-/// overtake each other. A context is ready when a chunk of pages (or a refusal) is there for it;
-/// the sequencer then hands out one beat per clock, asks the walker for the next chunk of a long
-/// request, and frees the context after the last beat. Everything is reserved per client: a client
-/// that does not take its responses blocks nobody else.
+/// overtake each other. A context is ready when a chunk of pages (or a refusal) is there for it; the
+/// sequencer then hands out one beat per clock and frees the context. Everything is reserved per
+/// client: a client that does not take its responses blocks nobody else.
+///
+/// The request at the head of a stream may be longer than a chunk. Then free contexts are given to
+/// its next chunks, one behind the other, as long as some are left for new requests: so one long
+/// request alone keeps many table lines on their way. If no context could be given, the next chunk
+/// takes the place of the one just handed out, so there is always progress. After a fault, chunks
+/// behind it are dropped as they come, and the last beat, which tells the fault, leaves when none of
+/// them is left: after its last beat a request reads nothing any more.
 ///
 ///     S0 pick head, beat number -> X1 -> X2 line RAM out, entry -> X3 lengths -> X4 beat -> queue
 ///
@@ -26,6 +32,8 @@ module tpt_client
   parameter int unsigned NumStreams = 16,
   /// Entries of a table line.
   parameter int unsigned LineEnt    = 2,
+  /// Contexts that next chunks of long requests leave free for new requests.
+  parameter int unsigned Reserve    = NumCtx / 4,
   localparam int unsigned CtxW      = $clog2(NumCtx),
   localparam int unsigned StrW      = $clog2(NumStreams),
   localparam int unsigned LineLog   = $clog2(LineEnt)
@@ -79,9 +87,14 @@ module tpt_client
   input  logic [31:0]                    chk_rem_i,
   input  logic                           commit_valid_i,
   input  logic [CtxW-1:0]                commit_ctx_i,
-  // Next chunk wanted
+  // Next chunk wanted, into context ctx, behind the chunk in context src
   output logic             adv_valid_o,
   output logic [CtxW-1:0]  adv_ctx_o,
+  output logic [CtxW-1:0]  adv_src_o,
+  // The walk of a chunk has begun; the request goes on behind it
+  input  logic             sub_valid_i,
+  input  logic [CtxW-1:0]  sub_ctx_i,
+  input  logic             sub_more_i,
 
   // Fence
   input  logic             epoch_i,
@@ -114,7 +127,7 @@ module tpt_client
   logic [CtxW-1:0]  cur_q;      // context that hands out beats
   logic [StrW-1:0]  cs_q;       // its stream
   logic [LineLog:0] beat_q;
-  logic [3:0]       burst_q;    // requests of this stream in a row
+  logic [3:0]       burst_q;    // chunks of this stream in a row
   logic [4:0]       credit_q;   // free places in the response queue
   logic             rsp_pop;
 
@@ -166,7 +179,7 @@ module tpt_client
   assign req_ready_o = skid_ready && ready_o;
 
   // Free contexts: handed out once in ascending order, then in the order they were freed.
-  logic            free_valid, free_room, free_pop, free_push;
+  logic            free_valid, free_room, free_pop, free_push, ext_go;
   logic [CtxW-1:0] free_ctx, next_ctx;
   logic [CtxW:0]   fresh_q, free_cnt;
   tpt_fifo #(.Width(CtxW), .Depth(NumCtx)) u_free (
@@ -177,12 +190,14 @@ module tpt_client
   logic fresh;
   assign fresh    = !fresh_q[CtxW];
   assign next_ctx = fresh ? fresh_q[CtxW-1:0] : free_ctx;
-  assign free_pop = skid_pop && !fresh;
+  assign free_pop = (skid_pop || ext_go) && !fresh;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) fresh_q <= '0;
-    else if (skid_pop && fresh) fresh_q <= fresh_q + 1'b1;
+    else if ((skid_pop || ext_go) && fresh) fresh_q <= fresh_q + 1'b1;
   end
-  assign idle_o = ((CtxW + 1)'(NumCtx) - fresh_q) + free_cnt == (CtxW + 1)'(NumCtx);
+  logic [CtxW:0] free_all;
+  assign free_all = ((CtxW + 1)'(NumCtx) - fresh_q) + free_cnt;
+  assign idle_o   = free_all == (CtxW + 1)'(NumCtx);
 
   assign pop_valid_o = skid_valid && (fresh || free_valid) && ready_o && enable_i;
   assign pop_req_o   = skid_req;
@@ -232,11 +247,17 @@ module tpt_client
   // ---------------------------------------------------------------------------------------------
   // Streams: a linked list of contexts each
   // ---------------------------------------------------------------------------------------------
-  logic [NumStreams-1:0]           str_any_q;
-  logic [NumStreams-1:0][CtxW-1:0] str_head_q, str_tail_q;
-  logic [CtxW-1:0]                 next_mem [NumCtx];
+  // A stream: the chunk at its head, the request behind the head one, the last request, the last
+  // chunk begun of the head request, and whether that request has ended by a fault.
+  logic [NumStreams-1:0]           str_any_q, str_two_q, str_kill_q;
+  logic [NumStreams-1:0][CtxW-1:0] str_head_q, str_next_q, str_tail_q, str_end_q;
+  logic [CtxW-1:0]                 next_mem [NumCtx];   // request behind this one
+  logic [NumCtx-1:0]               next_any_q;
+  logic [CtxW-1:0]                 succ_mem [NumCtx];   // chunk behind this one
+  logic [NumCtx-1:0]               succ_any_q;
+  logic [NumCtx-1:0]               more_q;    // begun, goes on, next chunk not yet asked for
   logic [StrW-1:0]                 pop_str;
-  logic                            pop_last;      // the sequencer frees the head of cs_q
+  logic                            pop_last;  // the request at the head of cs_q ends
   assign pop_str = skid_req.stream[StrW-1:0];
 
   // ---------------------------------------------------------------------------------------------
@@ -246,29 +267,66 @@ module tpt_client
   logic [LineLog:0]   nb_mem  [NumCtx];  // beats - 1 of the chunk
   logic               fin_mem [NumCtx];
   logic [4:0]         dsyn_mem[NumCtx];
+  logic [5:0]         fsyn_mem[NumCtx];  // {fault at the first beat of the request, syndrome}
+  logic [5:0]         str_fsyn[NumStreams];  // of the request that was cut
 
   always_ff @(posedge clk_i) begin
     if (chk_valid_i) begin
       nb_mem[chk_ctx_i]  <= chk_good_i + (LineLog + 1)'(chk_fault_i) - 1'b1;
       fin_mem[chk_ctx_i] <= chk_final_i;
     end
+    if (chk_valid_i) fsyn_mem[chk_ctx_i] <= {chk_first_i && chk_good_i == '0, chk_syndrome_i};
     if (dir_valid_i) dsyn_mem[dir_ctx_i] <= dir_syndrome_i;
+    if (cut && !cur_kill) str_fsyn[cs_q] <= fsyn_mem[cur_q];
   end
 
   // ---------------------------------------------------------------------------------------------
   // S0: sequencer
   // ---------------------------------------------------------------------------------------------
   logic [LineLog:0] cur_nb;
-  logic             cur_fin, issue, end_chunk;
-  assign cur_nb    = direct_q[cur_q] ? '0 : nb_mem[cur_q];
+  logic             cur_fin, cur_kill, cur_succ, cur_end, cut, issue, end_chunk, in_place;
+  assign cur_kill  = str_kill_q[cs_q];
+  assign cur_succ  = succ_any_q[cur_q];
+  assign cur_nb    = (direct_q[cur_q] || cur_kill) ? '0 : nb_mem[cur_q];
   // In a client reset a long request ends with the chunk that it has.
-  assign cur_fin   = direct_q[cur_q] || fin_mem[cur_q] || drain;
-  assign issue     = act_q && credit_q != '0;
-  assign end_chunk = issue && beat_q == cur_nb;
-  assign pop_last  = end_chunk && cur_fin;
-  assign free_push = pop_last;
-  assign adv_valid_o = end_chunk && !cur_fin;
-  assign adv_ctx_o   = cur_q;
+  assign cur_fin   = direct_q[cur_q] || fin_mem[cur_q] || drain || cur_kill;
+  assign cur_end   = beat_q == cur_nb;
+  // The last beat has to wait for chunks behind: it leaves in place of the last of them.
+  assign cut       = act_q && cur_fin && cur_succ && cur_end;
+  assign issue     = act_q && !cut && credit_q != '0;
+  assign end_chunk = cut || (issue && cur_end);
+  assign pop_last  = end_chunk && cur_fin && !cur_succ;
+  assign in_place  = end_chunk && !cur_fin && !cur_succ;
+  assign free_push = end_chunk && !in_place;
+
+  // Another context for the next chunk of a long request at the head of a stream: one stream per
+  // clock is looked at.
+  logic [StrW-1:0] ext_str_q;
+  logic [CtxW-1:0] ext_src;
+  assign ext_src = str_end_q[ext_str_q];
+  assign ext_go  = str_any_q[ext_str_q] && !str_kill_q[ext_str_q] && more_q[ext_src] && ready_o &&
+                   free_all > (CtxW + 1)'(Reserve) && !skid_pop && !in_place &&
+                   !(end_chunk && cs_q == ext_str_q);
+  assign adv_valid_o = in_place || ext_go;
+  assign adv_ctx_o   = in_place ? cur_q : next_ctx;
+  assign adv_src_o   = in_place ? cur_q : ext_src;
+
+  // Streams whose head request goes on; the search for one of them.
+  logic [NumStreams-1:0] ext_want;
+  for (genvar s = 0; s < NumStreams; s++) begin : g_ext
+    assign ext_want[s] = str_any_q[s] && !str_kill_q[s] && more_q[str_end_q[s]];
+  end
+  logic [StrW-1:0] ext_str_d;
+  always_comb begin
+    ext_str_d = ext_str_q;
+    for (int unsigned k = NumStreams; k >= 1; k--) begin
+      if (ext_want[StrW'(32'(ext_str_q) + k)]) ext_str_d = StrW'(32'(ext_str_q) + k);
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) ext_str_q <= '0;
+    else ext_str_q <= ext_str_d;
+  end
 
   logic [NumStreams-1:0] head_rdy;
   for (genvar s = 0; s < NumStreams; s++) begin : g_head
@@ -289,33 +347,80 @@ module tpt_client
     end
   end
 
+  // What comes behind the chunk that ends: the next chunk or the next request of the stream.
   logic [CtxW-1:0] cur_next;
-  logic            cont;        // the next request of the same stream is ready
-  assign cur_next = next_mem[cur_q];
-  assign cont     = cur_q != str_tail_q[cs_q] && rdy_q[cur_next];
+  logic            cont;        // it is ready
+  assign cur_next = cur_succ ? succ_mem[cur_q] : str_next_q[cs_q];
+  assign cont     = (cur_succ || str_two_q[cs_q]) && rdy_q[cur_next];
 
   always_ff @(posedge clk_i) begin
-    if (skid_pop && str_any_q[pop_str]) next_mem[str_tail_q[pop_str]] <= next_ctx;
+    // the context of a head request may be in other hands already, so its link is in str_next_q
+    if (skid_pop && str_two_q[pop_str]) next_mem[str_tail_q[pop_str]] <= next_ctx;
+    if (ext_go) succ_mem[ext_src] <= next_ctx;
   end
+
+  // A new request behind the head request of its stream, which may end in the same clock.
+  logic pop_behind;
+  assign pop_behind = skid_pop && pop_last && cs_q == pop_str;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       str_any_q  <= '0;
+      str_two_q  <= '0;
+      str_kill_q <= '0;
       str_head_q <= '0;
+      str_next_q <= '0;
       str_tail_q <= '0;
+      str_end_q  <= '0;
+      next_any_q <= '0;
     end else begin
-      if (pop_last) begin
-        if (cur_q == str_tail_q[cs_q]) str_any_q[cs_q] <= 1'b0;
+      if (end_chunk && !in_place) begin
         str_head_q[cs_q] <= cur_next;
+        if (!cur_succ) begin
+          // the request ends: the one behind it is the head, and has one behind it or not
+          str_any_q[cs_q]  <= str_two_q[cs_q];
+          str_end_q[cs_q]  <= str_next_q[cs_q];
+          str_two_q[cs_q]  <= str_two_q[cs_q] && next_any_q[str_next_q[cs_q]];
+          str_next_q[cs_q] <= next_mem[str_next_q[cs_q]];
+        end
+        str_kill_q[cs_q] <= cur_fin && cur_succ;
       end
+      if (ext_go) str_end_q[ext_str_q] <= next_ctx;
       if (skid_pop) begin
-        str_any_q[pop_str]  <= 1'b1;
-        str_tail_q[pop_str] <= next_ctx;
-        if (!str_any_q[pop_str] ||
-            (pop_last && cs_q == pop_str && cur_q == str_tail_q[pop_str])) begin
+        str_any_q[pop_str]   <= 1'b1;
+        str_tail_q[pop_str]  <= next_ctx;
+        next_any_q[next_ctx] <= 1'b0;
+        if (!str_any_q[pop_str] || (pop_behind && !str_two_q[pop_str])) begin
+          // alone in its stream
           str_head_q[pop_str] <= next_ctx;
+          str_end_q[pop_str]  <= next_ctx;
+          str_two_q[pop_str]  <= 1'b0;
+        end else begin
+          if (str_two_q[pop_str]) next_any_q[str_tail_q[pop_str]] <= 1'b1;
+          if (!str_two_q[pop_str] ||
+              (pop_behind && str_tail_q[pop_str] == str_next_q[pop_str])) begin
+            // second in its stream
+            str_two_q[pop_str]  <= 1'b1;
+            str_next_q[pop_str] <= next_ctx;
+          end
         end
       end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      succ_any_q <= '0;
+      more_q     <= '0;
+    end else begin
+      if (sub_valid_i) more_q[sub_ctx_i] <= sub_more_i;
+      if (end_chunk) more_q[cur_q] <= 1'b0;
+      if (ext_go) begin
+        more_q[ext_src]      <= 1'b0;
+        succ_any_q[ext_src]  <= 1'b1;
+        succ_any_q[next_ctx] <= 1'b0;
+      end
+      if (skid_pop) succ_any_q[next_ctx] <= 1'b0;
     end
   end
 
@@ -349,7 +454,7 @@ module tpt_client
       if (issue && !end_chunk) beat_q <= beat_q + 1'b1;
       if (end_chunk || !act_q) begin
         beat_q <= '0;
-        if (end_chunk && cur_fin && cont && (burst_q != 4'(BurstMax) || !oth_any)) begin
+        if (end_chunk && !in_place && cont && (burst_q != 4'(BurstMax) || !oth_any)) begin
           act_q <= 1'b1;
           cur_q <= cur_next;
           if (burst_q != 4'(BurstMax)) burst_q <= burst_q + 1'b1;
@@ -390,6 +495,10 @@ module tpt_client
     logic             direct;
     logic [4:0]       dsyn;
     logic             last;
+    logic [StrW-1:0]  str;
+    logic             cut;      // no beat
+    logic             tail;     // last beat of a request that was cut
+    logic             tfirst;   // which is also its first
   } op_t;
   typedef struct packed {
     rsp_t rsp;
@@ -438,6 +547,17 @@ module tpt_client
   logic [47:0]           x4_rem_q, x4_lim_q;
   beat_t                 x5_beat;
 
+  // Tag and stream of the request are kept by its first context; chunks in other contexts take them
+  // from a copy per stream.
+  who_t x2_who_now;
+  logic x2_lead;
+  who_t str_who [NumStreams];
+  assign x2_lead    = !x2_q.tail && (x2_q.direct || x2_chunk.first);
+  assign x2_who_now = x2_lead ? x2_who : str_who[x2_q.str];
+  always_ff @(posedge clk_i) begin
+    if ((x2_q.valid || x2_q.cut) && x2_lead) str_who[x2_q.str] <= x2_who;
+  end
+
   logic x2_good;
   assign x2_good = !x2_q.direct && x2_q.beat < x2_chunk.good;
 
@@ -448,8 +568,10 @@ module tpt_client
       x3_valid_q <= 1'b0;
       x4_valid_q <= 1'b0;
     end else begin
-      x1_q       <= '{valid: issue, beat: beat_q, direct: direct_q[cur_q],
-                      dsyn: dsyn_mem[cur_q], last: pop_last};
+      x1_q       <= '{valid: issue, beat: beat_q, direct: direct_q[cur_q] || cur_kill,
+                      dsyn: cur_kill ? str_fsyn[cs_q][4:0] : dsyn_mem[cur_q],
+                      last: end_chunk && cur_fin, str: cs_q, cut: cut && !cur_kill,
+                      tail: cur_kill, tfirst: str_fsyn[cs_q][5]};
       x2_q       <= x1_q;
       x3_valid_q <= x2_q.valid;
       x4_valid_q <= x3_valid_q;
@@ -459,9 +581,10 @@ module tpt_client
     x3_addr_q  <= x2_good;
     x3_zero_q  <= x2_q.beat == '0;
     x3_syn_q   <= x2_q.direct ? x2_q.dsyn : (x2_good ? SynOk : x2_chunk.syndrome);
-    x3_first_q <= x2_q.direct || (x2_chunk.first && x2_q.beat == '0);
+    x3_first_q <= x2_q.direct ? (!x2_q.tail || x2_q.tfirst)
+                              : (x2_chunk.first && x2_q.beat == '0);
     x3_last_q  <= x2_q.last;
-    x3_who_q   <= x2_who;
+    x3_who_q   <= x2_who_now;
     x3_frame_q <= x2_chunk.frame[x2_chunk.sel + x2_q.beat[LineLog-1:0]];
     x3_off_q   <= x2_chunk.off;
     x3_size_q  <= (MaxLogPage + 1)'(1) << x2_chunk.log_page;
@@ -521,6 +644,8 @@ module tpt_client
   `TPT_ASSERT(CreditMatches_A, credit_q <= 5'(QueueDepth))
   `TPT_ASSERT(CurIsHead_A, !act_q || (str_any_q[cs_q] && str_head_q[cs_q] == cur_q))
   `TPT_ASSERT(CurIsReady_A, !act_q || rdy_q[cur_q])
+  `TPT_ASSERT(KillHasMore_A, !(str_kill_q[cs_q] && act_q && direct_q[cur_q]))
+  `TPT_ASSERT(InPlaceBegun_A, !in_place || more_q[cur_q])
   `TPT_ASSERT(CommitOnce_A, !commit_valid_i || !rdy_q[commit_ctx_i])
   `TPT_ASSERT(DirectOnce_A, !dir_valid_i || !rdy_q[dir_ctx_i])
   // an address never goes with a syndrome, and never without a length

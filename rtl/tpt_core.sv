@@ -288,7 +288,9 @@ module tpt_core
   req_t  [NumClients-1:0]            pop_req;
   logic  [NumClients-1:0][LCtxW-1:0] pop_ctx;
   logic  [NumClients-1:0]            adv_valid;
-  logic  [NumClients-1:0][LCtxW-1:0] adv_ctx;
+  logic  [NumClients-1:0][LCtxW-1:0] adv_ctx, adv_src;
+  logic                              sub_valid, sub_more;
+  logic  [CtxW-1:0]                  sub_ctx;
   logic  [NumClients-1:0]            ev_request, ev_segment, ev_refused, ev_bad_done, ev_tag_busy;
 
   logic                              dir_valid;
@@ -347,6 +349,10 @@ module tpt_core
       .commit_ctx_i  (com_ctx[LCtxW-1:0]),
       .adv_valid_o   (adv_valid[c]),
       .adv_ctx_o     (adv_ctx[c]),
+      .adv_src_o     (adv_src[c]),
+      .sub_valid_i   (sub_valid && is_client(sub_ctx, c)),
+      .sub_ctx_i     (sub_ctx[LCtxW-1:0]),
+      .sub_more_i    (sub_more),
       .epoch_i       (epoch),
       .old_empty_o   (old_empty[c]),
       .reset_i       (client_reset[c]),
@@ -549,15 +555,15 @@ module tpt_core
   // Next chunks: one queue per client, round robin into the walker
   // ---------------------------------------------------------------------------------------------
   logic [NumClients-1:0]            advq_valid, advq_pop, advq_room;
-  logic [NumClients-1:0][LCtxW-1:0] advq_ctx;
+  logic [NumClients-1:0][LCtxW-1:0] advq_ctx, advq_src;
   logic [ClientW-1:0]               adv_cl, adv_last_q;
   logic                             adv_any;
   logic [NumClients-1:0][LCtxW:0]   advq_cnt;
   for (genvar c = 0; c < NumClients; c++) begin : g_adv
-    tpt_fifo #(.Width(LCtxW), .Depth(LCtx)) u_advq (
+    tpt_fifo #(.Width(2 * LCtxW), .Depth(LCtx)) u_advq (
       .clk_i, .rst_ni, .clear_i(1'b0),
-      .wvalid_i(adv_valid[c]), .wready_o(advq_room[c]), .wdata_i(adv_ctx[c]),
-      .rvalid_o(advq_valid[c]), .rready_i(advq_pop[c]), .rdata_o(advq_ctx[c]),
+      .wvalid_i(adv_valid[c]), .wready_o(advq_room[c]), .wdata_i({adv_ctx[c], adv_src[c]}),
+      .rvalid_o(advq_valid[c]), .rready_i(advq_pop[c]), .rdata_o({advq_ctx[c], advq_src[c]}),
       .count_o(advq_cnt[c])
     );
     `TPT_ASSERT(AdvRoom_A, !adv_valid[c] || advq_room[c])
@@ -602,6 +608,10 @@ module tpt_core
     .in_pos_i      (c_pos),
     .adv_valid_i   (adv_any),
     .adv_ctx_i     ((ClientSlots == 1) ? CtxW'(advq_ctx[0]) : CtxW'({adv_cl, advq_ctx[adv_cl]})),
+    .adv_src_i     ((ClientSlots == 1) ? CtxW'(advq_src[0]) : CtxW'({adv_cl, advq_src[adv_cl]})),
+    .sub_valid_o   (sub_valid),
+    .sub_ctx_o     (sub_ctx),
+    .sub_more_o    (sub_more),
     .out_valid_o   (chk_valid),
     .out_ctx_o     (chk_ctx),
     .out_frame_o   (chk_frame),

@@ -8,9 +8,10 @@
 ///
 /// A request enters with its descriptor and position. The walker answers with one *chunk*: the
 /// pages of the request that lie in one table line (LineEntries = AxiDataW / 64 entries), judged
-/// one by one. When the consumer has used the chunk and the request goes on, it asks for the next
-/// one (`adv`). Any number of contexts walk at the same time; results come in any order between
-/// contexts.
+/// one by one. If the request goes on behind the chunk (`sub_more_o`, told when its walk begins), the
+/// consumer asks for the next one (`adv`), in the same context once that is free again, or in
+/// another one at once, so that one long request has many lines on their way. Any number of contexts
+/// walk at the same time; results come in any order between contexts.
 ///
 /// Table lines of all levels share one non-blocking cache, so upper levels act as a walk cache. A
 /// walk starts at the leaf; while the line is missing it goes up until it finds a line (or the
@@ -48,9 +49,15 @@ module tpt_mtt_walker
   input  logic [CtxW-1:0]     in_ctx_i,
   input  desc_t               in_desc_i,
   input  pos_t                in_pos_i,
-  // Next chunk of a request whose last chunk was not its end. Always accepted.
+  // Next chunk of a request, into context `adv_ctx_i`, behind the chunk that was last begun in
+  // `adv_src_i` (the same context or another one). Always accepted.
   input  logic                adv_valid_i,
   input  logic [CtxW-1:0]     adv_ctx_i,
+  input  logic [CtxW-1:0]     adv_src_i,
+  // The walk of a chunk has begun; the request goes on behind it.
+  output logic                sub_valid_o,
+  output logic [CtxW-1:0]     sub_ctx_o,
+  output logic                sub_more_o,
 
   // Chunk: `out_frame_o[j]` is bits 63:12 of entry j of the line; entries from `out_sel_o` on are
   // good, `out_good_o` of them; then `out_fault_o`, if any, ends the request.
@@ -117,7 +124,7 @@ module tpt_mtt_walker
   // S0: queues of new and next chunks; S1: their descriptor and position from RAM
   // ---------------------------------------------------------------------------------------------
   logic            newq_valid, newq_pop, advq_valid, advq_pop, newq_room, advq_room;
-  logic [CtxW-1:0] newq_ctx, advq_ctx;
+  logic [CtxW-1:0] newq_ctx, advq_ctx, advq_src;
   logic [CtxW:0]   newq_cnt, advq_cnt, arq_cnt;
 
   tpt_fifo #(.Width(CtxW), .Depth(NumCtx)) u_newq (
@@ -125,10 +132,11 @@ module tpt_mtt_walker
     .wvalid_i(in_valid_i), .wready_o(newq_room), .wdata_i(in_ctx_i),
     .rvalid_o(newq_valid), .rready_i(newq_pop), .rdata_o(newq_ctx), .count_o(newq_cnt)
   );
-  tpt_fifo #(.Width(CtxW), .Depth(NumCtx)) u_advq (
+  tpt_fifo #(.Width(2 * CtxW), .Depth(NumCtx)) u_advq (
     .clk_i, .rst_ni, .clear_i(1'b0),
-    .wvalid_i(adv_valid_i), .wready_o(advq_room), .wdata_i(adv_ctx_i),
-    .rvalid_o(advq_valid), .rready_i(advq_pop), .rdata_o(advq_ctx), .count_o(advq_cnt)
+    .wvalid_i(adv_valid_i), .wready_o(advq_room), .wdata_i({adv_ctx_i, adv_src_i}),
+    .rvalid_o(advq_valid), .rready_i(advq_pop), .rdata_o({advq_ctx, advq_src}),
+    .count_o(advq_cnt)
   );
 
   logic            int_valid_q;   // a walk goes on at another level
@@ -137,11 +145,13 @@ module tpt_mtt_walker
   logic            int_probe_q;
 
   logic            s1_valid_q, s1_adv_q, s1_stall;
-  logic [CtxW-1:0] s1_ctx_q, s0_ctx;
+  logic [CtxW-1:0] s1_ctx_q, s1_src_q, s0_ctx, s0_src;
   assign s1_stall = s1_valid_q && int_valid_q;
   assign advq_pop = advq_valid && !s1_stall;
   assign newq_pop = newq_valid && !advq_valid && !s1_stall;
-  assign s0_ctx   = s1_stall ? s1_ctx_q : (advq_valid ? advq_ctx : newq_ctx);
+  assign s0_ctx   = advq_valid ? advq_ctx : newq_ctx;
+  // a stalled chunk reads its RAM words again
+  assign s0_src   = s1_stall ? s1_src_q : (advq_valid ? advq_src : newq_ctx);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) s1_valid_q <= 1'b0;
@@ -150,31 +160,36 @@ module tpt_mtt_walker
   always_ff @(posedge clk_i) begin
     if (!s1_stall) begin
       s1_ctx_q <= s0_ctx;
+      s1_src_q <= s0_src;
       s1_adv_q <= advq_valid;
     end
   end
 
-  desc_t s1_desc;
-  pos_t  s1_new_pos, s1_adv_pos;
-  logic  next_we_q;
-  pos_t  next_pos_q;
-  logic [CtxW-1:0] next_ctx_q;
+  logic            s2_valid_q, s2_probe_q, s2_begin_q;
+  logic [CtxW-1:0] s2_ctx_q;
+  pay_t            s2_pay_q;
 
-  tpt_ram_1r1w #(.Width($bits(desc_t) + $bits(pos_t)), .Depth(NumCtx)) u_desc (
+  // What the check said of a new request; what comes behind a chunk.
+  desc_t s1_new_desc, s1_adv_desc;
+  pos_t  s1_new_pos, s1_adv_pos;
+  logic  next_we;
+  pos_t  next_pos;
+
+  tpt_ram_1r1w #(.Width($bits(desc_t) + $bits(pos_t)), .Depth(NumCtx)) u_new (
     .clk_i,
     .we_i   (in_valid_i),
     .waddr_i(in_ctx_i),
     .wdata_i({in_desc_i, in_pos_i}),
-    .raddr_i(s0_ctx),
-    .rdata_o({s1_desc, s1_new_pos})
+    .raddr_i(s0_src),
+    .rdata_o({s1_new_desc, s1_new_pos})
   );
-  tpt_ram_1r1w #(.Width($bits(pos_t)), .Depth(NumCtx)) u_pos (
+  tpt_ram_1r1w #(.Width($bits(desc_t) + $bits(pos_t)), .Depth(NumCtx)) u_next (
     .clk_i,
-    .we_i   (next_we_q),
-    .waddr_i(next_ctx_q),
-    .wdata_i(next_pos_q),
-    .raddr_i(s0_ctx),
-    .rdata_o(s1_adv_pos)
+    .we_i   (next_we),
+    .waddr_i(s2_ctx_q),
+    .wdata_i({s2_pay_q.desc, next_pos}),
+    .raddr_i(s0_src),
+    .rdata_o({s1_adv_desc, s1_adv_pos})
   );
 
   // ---------------------------------------------------------------------------------------------
@@ -191,11 +206,11 @@ module tpt_mtt_walker
       s1_probe = int_probe_q;
     end else begin
       s1_pay       = '0;
-      s1_pay.desc  = s1_desc;
+      s1_pay.desc  = s1_adv_q ? s1_adv_desc : s1_new_desc;
       s1_pay.pos   = s1_adv_q ? s1_adv_pos : s1_new_pos;
       s1_pay.first = !s1_adv_q;
       s1_pay.lvl   = 3'd1;
-      if (s1_desc.level == LevelFlat) s1_pay.desc.level = 3'd1;
+      if (s1_pay.desc.level == LevelFlat) s1_pay.desc.level = 3'd1;
       s1_probe = s1_pay.desc.level > 3'd1;
     end
     s1_e = 6'(s1_pay.desc.log_tpage) + 6'd9;
@@ -208,18 +223,40 @@ module tpt_mtt_walker
     s1_pay.eidx = s1_pay.pos.idx >> s1_shift;
   end
 
-  logic            s2_valid_q, s2_probe_q;
-  logic [CtxW-1:0] s2_ctx_q;
-  pay_t            s2_pay_q;
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) s2_valid_q <= 1'b0;
-    else s2_valid_q <= int_valid_q || s1_valid_q;
+    if (!rst_ni) begin
+      s2_valid_q <= 1'b0;
+      s2_begin_q <= 1'b0;
+    end else begin
+      s2_valid_q <= int_valid_q || s1_valid_q;
+      s2_begin_q <= !int_valid_q && s1_valid_q;
+    end
   end
   always_ff @(posedge clk_i) begin
     s2_probe_q <= s1_probe;
     s2_ctx_q   <= int_valid_q ? int_ctx_q : s1_ctx_q;
     s2_pay_q   <= s1_pay;
   end
+
+  // What comes behind this chunk. The bytes of the chunk are modulo 2^32: they only matter if it
+  // does not reach the end, and then it is shorter than the request, which is at most 2^31 bytes.
+  logic [LineLog:0] s2_room;
+  logic             s2_end;
+  logic [31:0]      s2_bytes;
+  assign s2_room  = (LineLog + 1)'(LineEnt) - (LineLog + 1)'(s2_pay_q.eidx[LineLog-1:0]);
+  assign s2_end   = s2_pay_q.pos.np <= 20'(s2_room);
+  assign s2_bytes = (s2_pay_q.desc.log_page[5] ? '0 :
+                     32'(s2_room) << s2_pay_q.desc.log_page[4:0]) - s2_pay_q.pos.off[31:0];
+  assign next_we  = s2_begin_q;
+  always_comb begin
+    next_pos.idx = s2_pay_q.pos.idx + PageIdxW'(s2_room);
+    next_pos.np  = s2_pay_q.pos.np - 20'(s2_room);
+    next_pos.off = '0;
+    next_pos.rem = s2_pay_q.pos.rem - s2_bytes;
+  end
+  assign sub_valid_o = s2_begin_q;
+  assign sub_ctx_o   = s2_ctx_q;
+  assign sub_more_o  = !s2_end;
 
   logic [LineW-1:0] s2_line;
   logic [SetW-1:0]  s2_set;
@@ -447,24 +484,16 @@ module tpt_mtt_walker
   assign p5_down   = p5_use && !p5_leaf && !p5_fault;
   assign p5_kill   = p5_result && p5_fault && p5_line_q && !p5_err_q;
 
-  // Bytes of this chunk, modulo 2^32. Only used when the chunk does not reach the end: then it is
-  // shorter than the request, which is at most 2^31 bytes long.
-  logic [31:0] p5_bytes, p5_pbytes;
-  assign p5_pbytes = p5_pay_q.desc.log_page[5] ? '0 : 32'(p5_n) << p5_pay_q.desc.log_page[4:0];
-  assign p5_bytes  = p5_pbytes - p5_pay_q.pos.off[31:0];
-
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       out_valid_o    <= 1'b0;
       commit_valid_o <= 1'b0;
       kill_valid_q   <= 1'b0;
-      next_we_q      <= 1'b0;
       int_valid_q    <= 1'b0;
     end else begin
       out_valid_o    <= p5_result;
       commit_valid_o <= (p5_result && !p5_kill) || (p5_valid_q && p5_killed_q);
       kill_valid_q   <= p5_kill;
-      next_we_q      <= p5_result;
       int_valid_q    <= p5_down || (p5_valid_q && p5_miss_q);
     end
   end
@@ -473,7 +502,6 @@ module tpt_mtt_walker
     out_ctx_o      <= p5_ctx_q;
     commit_ctx_o   <= p5_ctx_q;
     kill_ctx_q     <= p5_ctx_q;
-    next_ctx_q     <= p5_ctx_q;
     for (int unsigned j = 0; j < LineEnt; j++) begin
       out_frame_o[j] <= p5_data_q[64*j + 12 +: FrameW];
     end
@@ -486,11 +514,6 @@ module tpt_mtt_walker
     out_log_page_o <= p5_pay_q.desc.log_page;
     out_off_o      <= p5_pay_q.pos.off;
     out_rem_o      <= p5_pay_q.pos.rem;
-
-    next_pos_q.idx <= p5_pay_q.pos.idx + PageIdxW'(p5_n);
-    next_pos_q.np  <= p5_pay_q.pos.np - 20'(p5_n);
-    next_pos_q.off <= '0;
-    next_pos_q.rem <= p5_pay_q.pos.rem - p5_bytes;
 
     // another level: up after a miss of a probe, down with the table page just found
     int_ctx_q   <= p5_ctx_q;
