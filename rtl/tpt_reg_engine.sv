@@ -593,8 +593,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
     align_q      <= align_log;
     mask_q       <= low_mask((state_q == StAlign) ? align_q : cmd_q.log_page);
     cap_q        <= (cmd_q.level == LevelInline) ? 6'd2 :
-                    ((cmd_q.level == LevelFlat) || (tree_bits > 6'(PageIdxW))) ? 6'(PageIdxW)
-                                                                               : tree_bits;
+                    (cmd_q.level == LevelFlat)   ? 6'(PageIdxW - 1) :
+                    (tree_bits > 6'(PageIdxW))   ? 6'(PageIdxW) : tree_bits;
     unique case (state_q)
       StArg3: begin
         page_q   <= end_q;

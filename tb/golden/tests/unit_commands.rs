@@ -292,10 +292,10 @@ fn registration_statuses() {
             Status::TableSmall,
         ),
         (
-            "flat, 2^40 pages",
+            "flat, 2^39 pages",
             Command {
                 start: 0,
-                length: 1 << 52,
+                length: 1 << 51,
                 ..flat
             },
             Status::Ok,
@@ -304,7 +304,7 @@ fn registration_statuses() {
             "flat, one more",
             Command {
                 start: 0,
-                length: (1 << 52) + 1,
+                length: (1 << 51) + 1,
                 ..flat
             },
             Status::TableSmall,

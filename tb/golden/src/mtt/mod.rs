@@ -35,6 +35,8 @@ pub const ENTRY_BYTES: u64 = 8;
 pub const INLINE_PAGES: u64 = 4;
 /// Most pages of one region.
 pub const MAX_PAGES: u64 = 1 << 40;
+/// Most pages of a region with a flat table (its root need not start a 4 KiB page).
+pub const MAX_FLAT_PAGES: u64 = 1 << 39;
 /// Page sizes of the unit, as a mask: bit n stands for 2^n bytes, 4 KiB to 8 TiB.
 pub const PAGE_SIZES: u64 = ((1 << 44) - 1) & !((1 << 12) - 1);
 /// log2 of the smallest and largest table page: 4 KiB and 64 KiB.
@@ -213,6 +215,7 @@ pub(crate) fn plan(pages: u64, shape: &Shape, max_levels: u8) -> Result<(u8, u8)
         Some(LEVEL_FLAT) if shape.flat_offset % ENTRY_BYTES != 0 => {
             Err(MttError::FlatOffset(shape.flat_offset))
         }
+        Some(LEVEL_FLAT) if pages > MAX_FLAT_PAGES => Err(too_many),
         Some(LEVEL_FLAT) => Ok((LEVEL_FLAT, 0)),
         Some(level) if level > max_levels => Err(MttError::Level(level)),
         Some(level) => tpages

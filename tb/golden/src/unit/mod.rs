@@ -44,7 +44,7 @@ use crate::types::*;
 use commands::InFlight;
 pub use commands::{CompletionError, Outcome};
 pub use life::{Incarnation, Life};
-pub use region::{page_count, table_capacity, Region, INLINE_PAGES, MAX_PAGES};
+pub use region::{page_count, table_capacity, Region, INLINE_PAGES, MAX_FLAT_PAGES, MAX_PAGES};
 pub use rules::{Conditions, Verdict, MAX_REQUEST};
 pub use segments::Beats;
 

@@ -7,6 +7,9 @@ use crate::types::*;
 
 /// Most pages that one region may have.
 pub const MAX_PAGES: u128 = 1 << 40;
+/// Most pages of a region with a flat table. Page numbers of a flat table are counted from the 4 KiB
+/// boundary before its root, up to 511 more than pages, and must still fit.
+pub const MAX_FLAT_PAGES: u128 = 1 << 39;
 /// Pages that fit into an MPT entry (level 0).
 pub const INLINE_PAGES: u128 = 4;
 
@@ -156,7 +159,7 @@ pub fn table_capacity(level: u8, log_tpage: u8) -> Option<u128> {
             let bits = u32::from(level) * u32::from(log_tpage).saturating_sub(3);
             1u128.checked_shl(bits).unwrap_or(MAX_PAGES)
         }
-        LEVEL_FLAT => MAX_PAGES,
+        LEVEL_FLAT => MAX_FLAT_PAGES,
         _ => return None,
     };
     Some(pages.min(MAX_PAGES))
