@@ -492,17 +492,23 @@ module tpt_cache #(
   );
 
   // ---------------------------------------------------------------------------------------------
-  // Lists of contexts that wait for a line on its way: one list per owner, last in first out
+  // Lists of contexts that wait for a line on its way: one list per owner, first in first out. A
+  // line that is not kept answers its owner only; the others ask again in the order of the list, so
+  // that none waits for ever.
   // ---------------------------------------------------------------------------------------------
   logic [CtxW-1:0]   whead [NumCtx];  // of an owner
+  logic [CtxW-1:0]   wtail [NumCtx];  // of an owner
   logic [NumCtx-1:0] wany_q;          // this owner's list is not empty
   logic [CtxW-1:0]   wnext [NumCtx];  // of a member
   logic [NumCtx-1:0] wmore_q;         // this member has a next
 
+  logic [CtxW-1:0] wlast;
+  assign wlast = wtail[p4_owner_q];
   always_ff @(posedge clk_i) begin
     if (look_join) begin
-      whead[p4_owner_q] <= p4_q.ctx;
-      wnext[p4_q.ctx]   <= whead[p4_owner_q];
+      wtail[p4_owner_q] <= p4_q.ctx;
+      if (wany_q[p4_owner_q]) wnext[wlast] <= p4_q.ctx;
+      else whead[p4_owner_q] <= p4_q.ctx;
     end
   end
   always_ff @(posedge clk_i) begin
@@ -511,7 +517,8 @@ module tpt_cache #(
       wmore_q <= '0;
     end else begin
       if (look_join) begin
-        wmore_q[p4_q.ctx]  <= wany_q[p4_owner_q];
+        if (wany_q[p4_owner_q]) wmore_q[wlast] <= 1'b1;
+        wmore_q[p4_q.ctx]  <= 1'b0;
         wany_q[p4_owner_q] <= 1'b1;
       end
       if (p4_fill) wany_q[p4_q.ctx] <= 1'b0;
