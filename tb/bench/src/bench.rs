@@ -781,7 +781,7 @@ impl Bench {
             // A registration that was predicted to find no index may get one that becomes free
             // before it is executed. An old key of that index then meets another tag.
             let unforeseen = beat.syndrome == Syndrome::KeyTag
-                && matches!(before.as_slice(), [b] if b.syndrome == Syndrome::KeyState)
+                && before.iter().any(|b| b.syndrome == Syndrome::KeyState)
                 && self.posted.iter().any(|posted| posted.no_index);
             if !injected && !unforeseen {
                 text = Some(
