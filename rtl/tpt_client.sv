@@ -8,16 +8,16 @@
 ///
 /// A request takes a context when it is accepted and joins the list of its stream. Only the head of
 /// a stream hands out beats, so the responses of a stream leave in the order of acceptance; streams
-/// overtake each other. A context is ready when a chunk of pages (or a refusal) is there for it; the
-/// sequencer then hands out one beat per clock and frees the context. Everything is reserved per
-/// client: a client that does not take its responses blocks nobody else.
+/// overtake each other. A context is ready when a chunk of pages (or a refusal) is there for it;
+/// the sequencer then hands out one beat per clock and frees the context. Everything is reserved
+/// per client: a client that does not take its responses blocks nobody else.
 ///
 /// The request at the head of a stream may be longer than a chunk. Then free contexts are given to
 /// its next chunks, one behind the other, as long as some are left for new requests: so one long
 /// request alone keeps many table lines on their way. If no context could be given, the next chunk
 /// takes the place of the one just handed out, so there is always progress. After a fault, chunks
-/// behind it are dropped as they come, and the last beat, which tells the fault, leaves when none of
-/// them is left: after its last beat a request reads nothing any more.
+/// behind it are dropped as they come, and the last beat, which tells the fault, leaves when none
+/// of them is left: after its last beat a request reads nothing any more.
 ///
 ///     S0 pick head, beat number -> X1 -> X2 line RAM out, entry -> X3 lengths -> X4 beat -> queue
 ///

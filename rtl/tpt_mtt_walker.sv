@@ -8,10 +8,10 @@
 ///
 /// A request enters with its descriptor and position. The walker answers with one *chunk*: the
 /// pages of the request that lie in one table line (LineEntries = AxiDataW / 64 entries), judged
-/// one by one. If the request goes on behind the chunk (`sub_more_o`, told when its walk begins), the
-/// consumer asks for the next one (`adv`), in the same context once that is free again, or in
-/// another one at once, so that one long request has many lines on their way. Any number of contexts
-/// walk at the same time; results come in any order between contexts.
+/// one by one. If the request goes on behind the chunk (`sub_more_o`, told when its walk begins),
+/// the consumer asks for the next one (`adv`), in the same context once that is free again, or in
+/// another one at once, so that one long request has many lines on their way. Any number of
+/// contexts walk at the same time; results come in any order between contexts.
 ///
 /// Table lines of all levels share one non-blocking cache, so upper levels act as a walk cache. A
 /// walk starts at the leaf; while the line is missing it goes up until it finds a line (or the
@@ -19,7 +19,7 @@
 ///
 ///     new / next chunk ──► look up leaf line ──hit──► judge entries ──► result
 ///                           │ miss                        │ bad entry: drop the line, then result
-///                           ▼                             
+///                           ▼
 ///                          look up directory line ... root: read
 ///
 /// Level 0 regions (pages inside the MPT entry) take the same path without a look-up.
