@@ -3,8 +3,9 @@
 """Plants the faults of tb/mutants.toml in the RTL, one at a time; the tests must fail on each.
 
 The work is done in a copy under build/mutants, where only the model of the small configuration is
-built again for each mutant; what the copy depends on is shared with the ordinary build. First the unchanged copy must pass
-the tests. A mutant that does not build is an error of tb/mutants.toml, not a success.
+built again for each mutant; what the copy depends on is shared with the ordinary build. First the
+unchanged copy must pass the tests. A mutant that does not build is an error of tb/mutants.toml, not
+a success.
 
     tools/mutants.py [--sample N --seed S] [--only NAME]... [--check] [--list] [--timeout SECONDS]
 """
