@@ -13,6 +13,7 @@ use serde_json::{json, Value};
 
 use crate::input::{kind_of, Kind, Lines};
 use crate::machine::GoldenTarget;
+use crate::report::{Counted, Operations};
 use crate::scenario::parse::{Memory, Scenario, Unit};
 use crate::tally::Tally;
 use crate::target::{Target, TargetError};
@@ -320,13 +321,16 @@ pub fn replay(
     let setup = Setup::new(common, None);
     let mut tally = Tally::default();
     let mut traces = Vec::new();
+    let mut operations = Operations::default();
     let mut rebased = 0;
     for path in files {
         // Every file gets a unit of its own: figures do not depend on what ran before.
         let mut target = setup.target(common, None)?;
         target.enable()?;
-        match replay_file(&mut *target, path, limit, families, &mut tally) {
+        let mut counted = Counted::new(&mut *target);
+        match replay_file(&mut counted, path, limit, families, &mut tally) {
             Ok(r) => {
+                operations.add(&counted.finish()?);
                 rebased += r.rebased;
                 traces.extend(r.trace);
             }
@@ -352,7 +356,8 @@ pub fn replay(
             }
         }
     }
-    let mut text = String::new();
+    let mut text = operations.text();
+    text.push('\n');
     if !traces.is_empty() {
         text += &format!("{}\n", TraceReport::head());
         for t in &traces {
@@ -379,6 +384,7 @@ pub fn replay(
         &json!({
             "config": if common.golden_only { "golden" } else { setup.config() },
             "seed": setup.unit.seed,
+            "operations": operations.json(),
             "tally": tally.json(),
             "traces": traces.iter().map(TraceReport::json).collect::<Vec<_>>(),
             "rebased": rebased,

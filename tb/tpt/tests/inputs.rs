@@ -6,6 +6,7 @@
 mod common;
 
 use std::io::Cursor;
+use std::sync::OnceLock;
 
 use proptest::prelude::*;
 use tpt::input::{kind_of, Kind, Lines};
@@ -292,22 +293,26 @@ fn changes() -> impl Strategy<Value = Vec<(usize, u8, u64)>> {
     prop::collection::vec((any::<usize>(), any::<u8>(), any::<u64>()), 1..8)
 }
 
-fn sample_of_verdicts() -> Vec<String> {
-    ["conformance/rxe", "conformance/siw"]
-        .iter()
-        .flat_map(|n| {
-            common::lines(&common::recording(n))
-                .into_iter()
-                .step_by(211)
-        })
-        .collect()
+fn sample_of_verdicts() -> &'static [String] {
+    static SAMPLE: OnceLock<Vec<String>> = OnceLock::new();
+    SAMPLE.get_or_init(|| {
+        ["conformance/rxe", "conformance/siw"]
+            .iter()
+            .flat_map(|n| {
+                common::lines(&common::recording(n))
+                    .into_iter()
+                    .step_by(211)
+            })
+            .collect()
+    })
 }
 
-fn sample_of_trace() -> Vec<String> {
-    common::lines(&common::recording("traces/rc_rping_S64"))
-        .into_iter()
-        .take(60)
-        .collect()
+fn sample_of_trace() -> &'static str {
+    static SAMPLE: OnceLock<String> = OnceLock::new();
+    SAMPLE.get_or_init(|| {
+        let lines = common::lines(&common::recording("traces/rc_rping_S64"));
+        lines[..60].join("\n")
+    })
 }
 
 fn config() -> ProptestConfig {
@@ -338,7 +343,7 @@ proptest! {
 
     #[test]
     fn nothing_panics_on_changed_traces(c in changes()) {
-        let content = mutate(&sample_of_trace().join("\n"), &c);
+        let content = mutate(sample_of_trace(), &c);
         let _ = replay(&content);
     }
 

@@ -68,7 +68,11 @@ fn accepted_and_refused_writes() {
         ("w_tag.jsonl", "\"rkey\":8738", "\"rkey\":8739"),
         ("w_index.jsonl", "\"rkey\":8738", "\"rkey\":8994"),
         ("w_end.jsonl", "0x20000", "0x20fc1"),
-        ("w_atomic.jsonl", "\"opcode\":\"write\"", "\"opcode\":\"faa\""),
+        (
+            "w_atomic.jsonl",
+            "\"opcode\":\"write\"",
+            "\"opcode\":\"faa\"",
+        ),
     ] {
         let bad = WRITE.replace(from, to);
         agrees(name, &[&bad, &wc("REM_ACCESS_ERR")], 1);
@@ -144,8 +148,16 @@ fn receives() {
     disagrees("recv_bad.jsonl", &[&bad, SEND, &wc("SUCCESS"), &ok]);
     let failed = received("LOC_QP_OP_ERR", 0);
     // Seen by both sides, in either order, or by the sender alone.
-    agrees("recv_bad1.jsonl", &[&bad, SEND, &failed, &wc("REM_OP_ERR")], 2);
-    agrees("recv_bad2.jsonl", &[&bad, SEND, &wc("REM_OP_ERR"), &failed], 2);
+    agrees(
+        "recv_bad1.jsonl",
+        &[&bad, SEND, &failed, &wc("REM_OP_ERR")],
+        2,
+    );
+    agrees(
+        "recv_bad2.jsonl",
+        &[&bad, SEND, &wc("REM_OP_ERR"), &failed],
+        2,
+    );
     let (code, line, all) = replay_as(
         "RC",
         14,

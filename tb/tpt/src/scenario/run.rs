@@ -15,11 +15,11 @@ use tpt_golden::types::{Access, Key, Op, Request, Role, Status, Syndrome};
 use super::parse::{Bad, Deregister, Layout, RegionGroup, Scenario, Step, Traffic};
 use crate::addresses;
 use crate::machine::key_maker;
+use crate::report::{Counted, Operations};
 use crate::target::{
-    Access1, Answer, Counters, Damage, Region, RegionId, Registration, Target, TargetError,
-    REQUESTER, RESPONDER,
+    Access1, Answer, Damage, Region, RegionId, Registration, Target, TargetError, REQUESTER,
+    RESPONDER,
 };
-use crate::verbs::syndrome_name;
 
 /// Requests that are sent together.
 const BATCH: usize = 2048;
@@ -65,95 +65,21 @@ impl Random {
     }
 }
 
-/// Figures of a run.
+/// What a run found.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunReport {
-    /// Requests by operation.
-    pub by_op: BTreeMap<&'static str, u64>,
-    /// Refused requests by syndrome.
-    pub by_syndrome: BTreeMap<u8, u64>,
-    /// Accepted requests.
-    pub accepted: u64,
-    /// Refused requests.
-    pub refused: u64,
-    /// Segments handed out.
-    pub beats: u64,
-    /// Bytes of accepted requests.
-    pub bytes: u64,
-    /// Registrations.
-    pub registered: u64,
-    /// Deregistrations.
-    pub deregistered: u64,
-    /// Bytes registered.
-    pub registered_bytes: u64,
-    /// Entries of all tables.
-    pub entries: u64,
-    /// Bytes of all tables.
-    pub table_bytes: u64,
-    /// What was found wrong, apart from what ends a run.
+    /// Figures.
+    pub operations: Operations,
+    /// What was found wrong: the first ones, in words.
     pub mismatches: Vec<String>,
     /// Number of mismatches.
     pub mismatch_count: u64,
-    /// Work of the unit for requests; `None` without hardware.
-    pub work: Option<Counters>,
-    /// Clocks of the whole run.
-    pub clocks: Option<u64>,
 }
 
 impl RunReport {
-    /// Requests.
-    pub fn requests(&self) -> u64 {
-        self.accepted + self.refused
-    }
-
     /// In words. The last line is `mismatches: N`.
     pub fn text(&self) -> String {
-        let mut out = String::new();
-        let mut line = |name: &str, value: String| out += &format!("{name:<28} {value:>16}\n");
-        line("regions registered", self.registered.to_string());
-        line("regions deregistered", self.deregistered.to_string());
-        line("bytes registered", self.registered_bytes.to_string());
-        line("table entries", self.entries.to_string());
-        line("table bytes", self.table_bytes.to_string());
-        line("requests", self.requests().to_string());
-        for (op, n) in &self.by_op {
-            line(&format!("  {op}"), n.to_string());
-        }
-        line("accepted", self.accepted.to_string());
-        line("  segments", self.beats.to_string());
-        line("  bytes", self.bytes.to_string());
-        line("refused", self.refused.to_string());
-        for (code, n) in &self.by_syndrome {
-            let name = Syndrome::from_code(*code).map_or("?", syndrome_name);
-            line(&format!("  {name}"), n.to_string());
-        }
-        if let Some(w) = &self.work {
-            let per = |a: u64, b: u64| {
-                if b == 0 {
-                    "-".to_owned()
-                } else {
-                    format!("{:.2}", a as f64 / b as f64)
-                }
-            };
-            let rate = |hit: u64, miss: u64| {
-                if hit + miss == 0 {
-                    "-".to_owned()
-                } else {
-                    format!("{:.2} %", 100.0 * hit as f64 / (hit + miss) as f64)
-                }
-            };
-            if let Some(clocks) = self.clocks {
-                line("clocks", clocks.to_string());
-            }
-            line("clocks per request", per(w.clocks, self.requests()));
-            line("clocks per segment", per(w.clocks, self.beats));
-            line("MPT cache hits", rate(w.mpt_hits, w.mpt_misses));
-            line("MTT cache hits", rate(w.mtt_hits, w.mtt_misses));
-            line(
-                "memory reads per request",
-                per(w.mpt_reads + w.mtt_reads, self.requests()),
-            );
-        }
+        let mut out = self.operations.text();
         for m in &self.mismatches {
             out += &format!("MISMATCH {m}\n");
         }
@@ -162,26 +88,10 @@ impl RunReport {
 
     /// For machines.
     pub fn json(&self) -> Value {
-        json!({
-            "registered": self.registered,
-            "deregistered": self.deregistered,
-            "registered_bytes": self.registered_bytes,
-            "entries": self.entries,
-            "table_bytes": self.table_bytes,
-            "requests": self.requests(),
-            "by_operation": self.by_op,
-            "accepted": self.accepted,
-            "segments": self.beats,
-            "bytes": self.bytes,
-            "refused": self.refused,
-            "by_syndrome": self.by_syndrome.iter().map(|(code, n)| {
-                (Syndrome::from_code(*code).map_or("?", syndrome_name).to_owned(), json!(n))
-            }).collect::<serde_json::Map<_, _>>(),
-            "clocks": self.clocks,
-            "unit": self.work.map(|w| crate::report::counters(&w)),
-            "mismatches": self.mismatch_count,
-            "mismatch_texts": self.mismatches,
-        })
+        let mut map = self.operations.json();
+        map.insert("mismatches".into(), json!(self.mismatch_count));
+        map.insert("mismatch_texts".into(), json!(self.mismatches));
+        Value::Object(map)
     }
 }
 
@@ -242,8 +152,9 @@ pub fn run(
     seed: u64,
     progress: &mut dyn FnMut(u64),
 ) -> Result<RunReport, (Box<RunReport>, TargetError)> {
+    let mut counted = Counted::new(target);
     let mut r = Runner {
-        target,
+        target: &mut counted,
         groups: Vec::new(),
         live: Vec::new(),
         stale: Vec::new(),
@@ -254,14 +165,22 @@ pub fn run(
         next_frame: FRAMES,
         report: RunReport::default(),
     };
-    match r.all(scenario, progress) {
-        Ok(()) => Ok(r.report),
+    let mut result = r.all(scenario, progress);
+    let mut report = r.report;
+    report.operations = counted.operations.clone();
+    if result.is_ok() {
+        match counted.finish() {
+            Ok(operations) => report.operations = operations,
+            Err(e) => result = Err(e),
+        }
+    }
+    match result {
+        Ok(()) => Ok(report),
         Err(e) => {
-            r.report.clocks = r.target.clock();
             if let TargetError::Mismatch { text, .. } = &e {
-                r.report.mismatch(text.clone());
+                report.mismatch(text.clone());
             }
-            Err((Box::new(r.report), e))
+            Err((Box::new(report), e))
         }
     }
 }
@@ -302,17 +221,6 @@ fn client(op: Op) -> u8 {
     }
 }
 
-fn op_name(op: u8) -> &'static str {
-    match Op::from_code(op) {
-        Some(Op::LocalRead) => "local read",
-        Some(Op::LocalWrite) => "local write",
-        Some(Op::RemoteRead) => "remote read",
-        Some(Op::RemoteWrite) => "remote write",
-        Some(Op::RemoteAtomic) => "remote atomic",
-        None => "unknown operation",
-    }
-}
-
 impl Runner<'_> {
     fn all(
         &mut self,
@@ -343,7 +251,6 @@ impl Runner<'_> {
             }
         }
         self.target.enable()?;
-        let before = self.target.counters()?;
         for _ in 0..scenario.unit.repeat {
             for step in &scenario.steps {
                 match step {
@@ -358,10 +265,6 @@ impl Runner<'_> {
             self.live.clear();
             self.groups.clear();
         }
-        if let (Some(before), Some(after)) = (before, self.target.counters()?) {
-            self.report.work = Some(after - before);
-        }
-        self.report.clocks = self.target.clock();
         Ok(())
     }
 
@@ -411,10 +314,6 @@ impl Runner<'_> {
                 g.name
             ))),
             Ok(region) => {
-                self.report.registered += 1;
-                self.report.registered_bytes += length;
-                self.report.entries += region.entries;
-                self.report.table_bytes += region.table_bytes;
                 self.live[place] = Some(Live {
                     region,
                     group,
@@ -484,7 +383,6 @@ impl Runner<'_> {
                 text: format!("a deregistration ended with {status}"),
             });
         }
-        self.report.deregistered += 1;
         Ok(())
     }
 
@@ -889,19 +787,6 @@ impl Runner<'_> {
     }
 
     fn judge(&mut self, a: &Access1, answer: &Answer, expect: Expect) {
-        *self.report.by_op.entry(op_name(a.request.op)).or_default() += 1;
-        self.report.beats += answer.segments.len() as u64;
-        if answer.syndrome == Syndrome::Ok {
-            self.report.accepted += 1;
-            self.report.bytes += u64::from(a.request.len);
-        } else {
-            self.report.refused += 1;
-            *self
-                .report
-                .by_syndrome
-                .entry(answer.syndrome.code())
-                .or_default() += 1;
-        }
         let wrong = match expect {
             Expect::Race => None,
             Expect::Refused(s) if s == answer.syndrome => None,
@@ -970,7 +855,6 @@ impl Runner<'_> {
             progress(batch.len() as u64);
             for &place in &doomed {
                 if let Some(live) = self.live[place].take() {
-                    self.report.deregistered += 1;
                     again.push((place, live.group));
                     self.remember(&live);
                     // The keys are dead now.

@@ -23,6 +23,7 @@ use tpt_golden::types::{Access, CmdOp, Command, Encoding, Key, Request, Role, St
 use super::follow::{self, End, Ends};
 use super::parse::{Context, Event, Recv, Reg, Send, SendKind, What};
 use crate::addresses;
+use crate::report::{rate, ratio};
 use crate::tally::{Judgement, Tally};
 use crate::target::{self, Access1, Counters, Region, Target, TargetError, REQUESTER, RESPONDER};
 use crate::verbs::{self, class_of_status, Class, QueueRules, Refusal, Side, Step};
@@ -75,22 +76,6 @@ pub struct TraceReport {
 }
 
 impl TraceReport {
-    fn ratio(a: u64, b: u64) -> String {
-        if b == 0 {
-            "-".into()
-        } else {
-            format!("{:.3}", a as f64 / b as f64)
-        }
-    }
-
-    fn rate(hits: u64, misses: u64) -> String {
-        if hits + misses == 0 {
-            "-".into()
-        } else {
-            format!("{:.2} %", 100.0 * hits as f64 / (hits + misses) as f64)
-        }
-    }
-
     /// Head of the table.
     pub fn head() -> String {
         format!(
@@ -114,10 +99,10 @@ impl TraceReport {
         let (clocks, mpt, mtt, reads) = match &self.work {
             None => ("-".into(), "-".into(), "-".into(), "-".into()),
             Some(w) => (
-                Self::ratio(w.clocks, self.accesses),
-                Self::rate(w.mpt_hits, w.mpt_misses),
-                Self::rate(w.mtt_hits, w.mtt_misses),
-                Self::ratio(w.mpt_reads + w.mtt_reads, self.accesses),
+                ratio(w.clocks, self.accesses),
+                rate(w.mpt_hits, w.mpt_misses),
+                rate(w.mtt_hits, w.mtt_misses),
+                ratio(w.mpt_reads + w.mtt_reads, self.accesses),
             ),
         };
         format!(
