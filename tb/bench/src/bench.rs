@@ -27,6 +27,15 @@ type Walk = Beats<Arc<Region>>;
 /// Order is kept between requests whose stream numbers agree in these bits (`NumStreams` = 16).
 const STREAM_MASK: u8 = 15;
 const STREAMS: usize = 16;
+/// What the key of an ended region may be answered if its index has a new one already.
+const UNFORESEEN: [Syndrome; 6] = [
+    Syndrome::KeyTag,
+    Syndrome::Pd,
+    Syndrome::Rights,
+    Syndrome::Wrap,
+    Syndrome::Bounds,
+    Syndrome::Align,
+];
 
 /// How a bench is made.
 #[derive(Clone, Debug)]
@@ -779,8 +788,11 @@ impl Bench {
                     .last_error_beat()
                     .is_some_and(|clock| clock >= live.accepted);
             // A registration that was predicted to find no index may get one that becomes free
-            // before it is executed. An old key of that index then meets another tag.
-            let unforeseen = beat.syndrome == Syndrome::KeyTag
+            // before it is executed. An old key of that index then meets another region.
+            let unforeseen = beat.first
+                && beat.last
+                && (beat.pa, beat.len) == (0, 0)
+                && UNFORESEEN.contains(&beat.syndrome)
                 && before.iter().any(|b| b.syndrome == Syndrome::KeyState)
                 && self.posted.iter().any(|posted| posted.no_index);
             if !injected && !unforeseen {

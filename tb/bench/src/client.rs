@@ -166,7 +166,8 @@ impl Client {
                     Some(Reverse((due, _, tag))) if *due <= now => {
                         let tag = *tag;
                         self.dones.pop();
-                        if self.doubled.contains(&tag) {
+                        let offered = self.driving.as_ref().map(|queued| queued.request.tag);
+                        if offered == Some(tag) || self.doubled.contains(&tag) {
                             // Which of the two comes first would be a race.
                             self.give_done(tag, now + 50);
                             None

@@ -830,6 +830,8 @@ impl World {
         // Tables of dead regions may be read until the unit is enabled again: they stay.
         self.pending.clear();
         self.live.clear();
+        // Generations start again: an old key may be that of a region to come.
+        self.templates.clear();
         while self.rig.bench.poll_completion().is_some() {}
         self.rig
             .bench

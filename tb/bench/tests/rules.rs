@@ -1407,12 +1407,12 @@ fn registration_table_sizes() -> Result {
             }
         }
     }
-    // Flat: 2^40 pages.
+    // Flat: 2^39 pages.
     must(Status::Ok, &|c| {
-        (c.level, c.start, c.length) = (5, 0, 1 << 52)
+        (c.level, c.start, c.length) = (5, 0, 1 << 51)
     })?;
     must(Status::TableSmall, &|c| {
-        (c.level, c.start, c.length) = (5, 0, (1 << 52) + 1)
+        (c.level, c.start, c.length) = (5, 0, (1 << 51) + 1)
     })?;
     // Alignment of the root and of inline pages (only of those in use).
     must(Status::TableAlign, &|c| c.frame[0] |= 0x800)?;
