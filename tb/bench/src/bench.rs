@@ -191,6 +191,8 @@ struct Posted {
     accepted: u64,
     /// It was predicted to find the table full.
     no_index: bool,
+    /// It has completed PENDING.
+    pending: bool,
 }
 
 /// The Verilated unit, its memory port, its clients, and the golden reference that judges it.
@@ -966,6 +968,7 @@ impl Bench {
             extra,
             accepted: 0,
             no_index: false,
+            pending: false,
         });
     }
 
@@ -1097,6 +1100,7 @@ impl Bench {
                 return self.mismatch(format!("command {command:?}: {error}"));
             }
             Ok(GoldenOutcome::Pending) => {
+                self.posted[place].pending = true;
                 self.last_death = now;
                 if self.unit.fence_time == 0 {
                     return self.mismatch(format!("PENDING without a fence time: {command:?}"));
@@ -1110,7 +1114,7 @@ impl Bench {
                         .last_error_beat()
                         .is_some_and(|clock| clock >= accepted),
                     Status::MptBad => self.expect_mpt_bad,
-                    Status::Busy => self.unit.fence_time != 0,
+                    Status::Busy => self.posted.iter().any(|posted| posted.pending),
                     _ => false,
                 };
                 if !reason {
