@@ -172,6 +172,13 @@ fn say(common: &Common, text: &str) {
     }
 }
 
+/// Says so if waves were asked for and there was nothing to record.
+fn note_waves(common: &Common, recorded: bool) {
+    if common.waves.is_some() && !common.waves_whole && !recorded {
+        eprintln!("tpt: unit and reference never differed, so no waves were recorded");
+    }
+}
+
 /// Where waves of a mismatch begin.
 fn waves_start(common: &Common, error: &TargetError) -> Option<u64> {
     match error {
@@ -199,15 +206,18 @@ pub fn run(path: &Path, common: &Common) -> Result<Exit> {
         bar.finish_and_clear();
         Ok::<_, TargetError>(result)
     };
+    let mut recorded = false;
     let (report, failure) = match once(None)? {
         Ok(report) => (report, None),
         Err((report, error)) => {
             if let Some(from) = waves_start(common, &error) {
                 let _ = once(Some(from))?;
+                recorded = true;
             }
             (*report, Some(error))
         }
     };
+    note_waves(common, recorded);
     say(
         common,
         &format!(
@@ -323,6 +333,7 @@ pub fn replay(
     let mut traces = Vec::new();
     let mut operations = Operations::default();
     let mut rebased = 0;
+    let mut recorded = false;
     for path in files {
         // Every file gets a unit of its own: figures do not depend on what ran before.
         let mut target = setup.target(common, None)?;
@@ -340,7 +351,9 @@ pub fn replay(
                 else {
                     return Err(e);
                 };
-                if let Some(from) = waves_start(common, error) {
+                // Only of the first mismatch.
+                if let Some(from) = waves_start(common, error).filter(|_| !recorded) {
+                    recorded = true;
                     let mut again = setup.target(common, Some(from))?;
                     again.enable()?;
                     let _ = replay_file(&mut *again, path, limit, families, &mut Tally::default());
@@ -356,6 +369,7 @@ pub fn replay(
             }
         }
     }
+    note_waves(common, recorded);
     let mut text = operations.text();
     text.push('\n');
     if !traces.is_empty() {
@@ -411,9 +425,11 @@ pub fn textbook(common: &Common) -> Result<Exit> {
         Ok::<_, TargetError>(result)
     };
     let (report, error) = once(None)?;
-    if let Some(from) = error.as_ref().and_then(|e| waves_start(common, e)) {
-        let _ = once(Some(from))?;
+    let from = error.as_ref().and_then(|e| waves_start(common, e));
+    if from.is_some() {
+        let _ = once(from)?;
     }
+    note_waves(common, from.is_some());
     say(common, &report.text());
     write_json(common, &report.json())?;
     match error {

@@ -6,6 +6,7 @@
 
 mod common;
 
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use common::{last_line, recording, recordings, root, stderr, stdout, temporary, tpt};
@@ -24,7 +25,8 @@ fn agrees(args: &[&str], files: &[PathBuf]) -> Value {
         .chain(["--json".to_owned(), "-".to_owned()])
         .chain(files.iter().map(|f| f.display().to_string())));
     assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
-    eprintln!("{}", stderr(&out));
+    // Straight to the log, also of a test that passes: who tests wants to see the counts.
+    let _ = writeln!(std::io::stderr(), "\n{}", stderr(&out));
     serde_json::from_slice(&out.stdout).unwrap_or_else(|e| panic!("{e}: {}", stdout(&out)))
 }
 
