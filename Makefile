@@ -51,6 +51,16 @@ test: setup ## all tests; ends with "N passed, N failed"
 replay-all: build ## replay every recording in data/ through the RTL
 	$(TPT) replay --config $(CONFIG) $(ALL_DATA)
 
+.PHONY: bench
+bench: build ## performance figures beside their targets (docs/performance.md)
+	@mkdir -p build
+	$(TPT) bench --config $(CONFIG) --json build/bench.json
+
+.PHONY: bench-quick
+bench-quick: build ## the same, shorter; fails if a clock figure got worse
+	@mkdir -p build
+	$(TPT) bench --quick --baseline docs/data/bench-quick.json --json build/bench-quick.json
+
 .PHONY: lint
 lint: setup ## RTL with Verilator, Yosys and Verible in every configuration; clippy; style
 	$(PY) tools/lint.py

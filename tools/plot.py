@@ -5,7 +5,7 @@
     tools/plot.py            draw, and renew the tables of the page
     tools/plot.py --check    only compare; exit code 1 if something is out of date
 
-Input: docs/data/bench.json, and docs/data/ecp5.json if it is there.
+Input: docs/data/bench.json, a copy of the report of `make bench`.
 """
 
 import argparse
@@ -218,14 +218,13 @@ def percent(x):
     return "–" if x is None else f"{100 * x:.2f} %"
 
 
-def table(report, ecp5):
+def table(report):
     """The table of the page."""
     lines = ["| row | what | target | figure | | verdict |", "| --- | --- | --- | --- | --- | --- |"]
     met = count = 0
     for row in report["rows"]:
         if row["verdict"] == "point":
             continue
-        row = with_ecp5(row, ecp5)
         sign = "≥" if row["goal_is"] == "at least" else "≤"
         count += 1
         met += row["verdict"] == "pass"
@@ -233,24 +232,8 @@ def table(report, ecp5):
         note = f"<br>{row['note']}" if row["note"] else ""
         lines.append(f"| `{row['id']}` | {row['what']}{note} | {sign} {figure(row['goal'])} | "
                      f"{figure(row['figure'])} | {row['unit']} | {words} |")
-    lines.append(f"\n{met} of {count} targets met, place and route included.")
+    lines.append(f"\n{met} of {count} targets met.")
     return "\n".join(lines)
-
-
-def with_ecp5(row, ecp5):
-    """Fills a row of `tools/fmax.py` in."""
-    match = re.fullmatch(r"ecp5-(\w+)-(clock-(\d)|lut4)", row["id"])
-    if not match or match[1] not in ecp5:
-        return row
-    one = ecp5[match[1]]
-    value = one["grades"].get(match[3]) if match[3] else one["cells"]["LUT4"]
-    if value is None:
-        return row
-    good = value >= row["goal"] if match[3] else value <= row["goal"]
-    note = f"`tools/fmax.py`, seed {one['seed']}" if match[3] else \
-        ", ".join(f"{number} {name}" for name, number in one["cells"].items()
-                  if number and name != "LUT4")
-    return {**row, "figure": value, "verdict": "pass" if good else "falls short", "note": note}
 
 
 def programs_table(report):
@@ -301,12 +284,10 @@ def main():
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
     report = json.loads((DATA / "bench.json").read_text(encoding="utf-8"))
-    path = DATA / "ecp5.json"
-    ecp5 = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     files = {IMG / "perf-little.svg": little(report), IMG / "perf-programs.svg": programs(report),
              IMG / "perf-flat.svg": flat(report)}
     page = PAGE.read_text(encoding="utf-8")
-    for mark, text in [("bench", table(report, ecp5)), ("programs", programs_table(report)),
+    for mark, text in [("bench", table(report)), ("programs", programs_table(report)),
                        ("peers", peers_table(report))]:
         page = re.sub(rf"(<!-- {mark} -->\n).*?(<!-- end {mark} -->)",
                       lambda m, text=text: m[1] + text + "\n" + m[2], page, flags=re.S)

@@ -112,6 +112,9 @@ struct Bench {
     /// Writes the report for machines to a file.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Folder of the reports of tools/fmax.py.
+    #[arg(long, value_name = "DIR", default_value = "build/fmax")]
+    fmax: PathBuf,
     /// Earlier report; exit code 1 if a clock figure is more than 5 % worse.
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
@@ -162,6 +165,7 @@ fn bench(b: Bench) -> anyhow::Result<Exit> {
         only: b.rows,
         traces: b.traces,
         json: b.json,
+        fmax: b.fmax,
         baseline: b.baseline,
     })
 }

@@ -38,6 +38,8 @@ pub struct Options {
     pub traces: PathBuf,
     /// Report for machines.
     pub json: Option<PathBuf>,
+    /// Folder of the reports of `tools/fmax.py`.
+    pub fmax: PathBuf,
     /// Earlier report: fails if a clock figure got worse.
     pub baseline: Option<PathBuf>,
 }
@@ -155,9 +157,8 @@ fn unmeasured(id: &str, what: &str, goal: Goal, unit: &'static str, why: &str) -
     }
 }
 
-/// Targets that this command does not measure.
-fn others() -> Vec<Row> {
-    let synth = "place and route is a run of its own: tools/fmax.py";
+/// Targets that this command does not measure itself.
+fn others(options: &Options) -> Result<Vec<Row>> {
     let mut rows = vec![
         unmeasured(
             "neighbours",
@@ -189,24 +190,47 @@ fn others() -> Vec<Row> {
         ),
     ];
     for (config, lut) in [("default", 20_000.0), ("small", 8_000.0)] {
-        for (grade, mhz) in [(6, 150.0), (8, 170.0)] {
-            rows.push(unmeasured(
-                &format!("ecp5-{config}-clock-{grade}"),
-                &format!("clock on ECP5-85F, configuration {config}, speed grade {grade}"),
+        let report = options.fmax.join(format!("{config}.json"));
+        let report: Value = match std::fs::read_to_string(&report) {
+            Ok(text) => serde_json::from_str(&text)
+                .with_context(|| format!("{}: no report", report.display()))?,
+            Err(_) => Value::Null,
+        };
+        let place = |id: String, what: String, goal: Goal, unit: &'static str, figure: &Value| {
+            let figure = figure.as_f64();
+            Row {
+                id,
+                what,
+                goal: Some(goal),
+                figure,
+                unit,
+                wall: true,
+                note: match figure {
+                    Some(_) => format!("tools/fmax.py, seed {}", report["seed"]),
+                    None => "place and route is a run of its own: tools/fmax.py".into(),
+                },
+                data: report.clone(),
+                ..Row::default()
+            }
+        };
+        for (grade, mhz) in [("6", 150.0), ("8", 170.0)] {
+            rows.push(place(
+                format!("ecp5-{config}-clock-{grade}"),
+                format!("clock on ECP5-85F, configuration {config}, speed grade {grade}"),
                 Goal::AtLeast(mhz),
                 "MHz",
-                synth,
+                &report["grades"][grade],
             ));
         }
-        rows.push(unmeasured(
-            &format!("ecp5-{config}-lut4"),
-            &format!("size on ECP5-85F, configuration {config}"),
+        rows.push(place(
+            format!("ecp5-{config}-lut4"),
+            format!("size on ECP5-85F, configuration {config}, without block RAM"),
             Goal::AtMost(lut),
             "LUT4",
-            synth,
+            &report["cells"]["LUT4"],
         ));
     }
-    rows
+    Ok(rows)
 }
 
 type Measure = fn(&Options) -> Result<Vec<Row>>;
@@ -264,7 +288,7 @@ pub fn bench(options: &Options) -> Result<Exit> {
         ));
         rows.extend(measure(options).with_context(|| format!("measuring {name}"))?);
     }
-    rows.extend(others());
+    rows.extend(others(options)?);
     let named = |row: &Row| {
         options.only.is_empty()
             || options

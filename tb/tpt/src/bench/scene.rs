@@ -42,6 +42,9 @@ impl From<Request> for Shot {
     }
 }
 
+/// Makes the next request; `None`: there are no more.
+pub type Next<'a> = Box<dyn FnMut(&mut Rng) -> Option<Shot> + 'a>;
+
 /// A source of requests of one client.
 pub struct Load<'a> {
     /// Client.
@@ -50,7 +53,7 @@ pub struct Load<'a> {
     /// in every clock.
     pub limit: Option<usize>,
     /// Makes the next request; `None`: there are no more.
-    pub next: Box<dyn FnMut(&mut Rng) -> Option<Shot> + 'a>,
+    pub next: Next<'a>,
 }
 
 impl<'a> Load<'a> {
