@@ -225,6 +225,8 @@ pub struct Bench {
     clock: u64,
     progress: u64,
     last_death: u64,
+    /// Latest clock in which fences had a time limit, before the present setting.
+    fence_limited: u64,
     tickets: u64,
     unit: UnitConfig,
     options: BenchOptions,
@@ -273,6 +275,7 @@ impl Bench {
             clock: 0,
             progress: 0,
             last_death: 0,
+            fence_limited: 0,
             tickets: 0,
             unit,
             options,
@@ -1102,7 +1105,7 @@ impl Bench {
             Ok(GoldenOutcome::Pending) => {
                 self.posted[place].pending = true;
                 self.last_death = now;
-                if self.unit.fence_time == 0 {
+                if self.unit.fence_time == 0 && accepted > self.fence_limited {
                     return self.mismatch(format!("PENDING without a fence time: {command:?}"));
                 }
             }
@@ -1409,6 +1412,9 @@ impl Bench {
     /// Time limit of fences in clocks, 0: none.
     pub fn set_fence_time(&mut self, mem: &mut PhysMem, clocks: u32) -> Result<(), BenchError> {
         self.write_register(mem, regs::FENCE_TIME, clocks)?;
+        if self.unit.fence_time != 0 {
+            self.fence_limited = self.clock;
+        }
         self.unit.fence_time = clocks;
         Ok(())
     }

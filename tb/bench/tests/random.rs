@@ -281,7 +281,7 @@ impl World {
         let tail = step.tail.min(whole - 1);
         let start = match step.place {
             0 => self.bases << 32,
-            1 => (self.bases << 32) + (size / 2 | 0x123),
+            1 => (self.bases << 32) + ((size / 2) | 0x123),
             2 => (self.bases << 32) + size - 1,
             _ => 0u64.wrapping_sub(whole),
         };
@@ -606,11 +606,11 @@ impl World {
             Step::ReleaseDones { client } => {
                 self.rig.bench.release_dones(usize::from(*client));
             }
-            Step::ForgeDone { client, tag } => {
-                if self.rig.bench.is_tag_free(usize::from(*client), *tag) {
-                    self.rig.bench.forge_done(usize::from(*client), *tag);
-                    self.bad_dones += 1;
-                }
+            Step::ForgeDone { client, tag }
+                if self.rig.bench.is_tag_free(usize::from(*client), *tag) =>
+            {
+                self.rig.bench.forge_done(usize::from(*client), *tag);
+                self.bad_dones += 1;
             }
             Step::BusyTag { client, tag, which } => {
                 if let Some(request) = self.request(*which, 0, 5, 0, 2, 15) {

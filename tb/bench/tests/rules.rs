@@ -1421,11 +1421,8 @@ fn registration_table_sizes() -> Result {
     })?;
     must(Status::TableAlign, &|c| (c.level, c.frame[0]) = (5, 0x1004))?;
     must(Status::Ok, &|c| (c.level, c.frame[0]) = (5, 0x1ff8))?;
-    for at in 0..4usize {
-        for (pages, status) in [(at as u64 + 1, Status::TableAlign), (at as u64, Status::Ok)]
-            .into_iter()
-            .skip(0)
-        {
+    for at in 0..4u64 {
+        for (pages, status) in [(at + 1, Status::TableAlign), (at, Status::Ok)] {
             if pages == 0 {
                 continue;
             }
@@ -1433,7 +1430,7 @@ fn registration_table_sizes() -> Result {
                 (c.level, c.start, c.length) = (0, 0, pages << 13);
                 c.log_page = 13;
                 c.frame = [0x2000, 0x4000, 0x6000, 0x8000];
-                c.frame[at] |= 0x1000;
+                c.frame[at as usize] |= 0x1000;
             })?;
         }
     }
