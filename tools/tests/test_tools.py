@@ -247,7 +247,7 @@ class Running(unittest.TestCase):
 
     def test_heartbeat(self):
         beats = []
-        common.run(["sleep", "1"], 10, heartbeat=lambda *what: beats.append(what), beat=0.3)
+        common.run(["sleep", "3"], 20, heartbeat=lambda *what: beats.append(what), beat=0.3)
         self.assertGreaterEqual(len(beats), 2)
 
     def test_table(self):
