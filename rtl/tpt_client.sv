@@ -277,7 +277,6 @@ module tpt_client
     end
     if (chk_valid_i) fsyn_mem[chk_ctx_i] <= {chk_first_i && chk_good_i == '0, chk_syndrome_i};
     if (dir_valid_i) dsyn_mem[dir_ctx_i] <= dir_syndrome_i;
-    if (cut && !cur_kill) str_fsyn[cs_q] <= fsyn_mem[cur_q];
   end
 
   // ---------------------------------------------------------------------------------------------
@@ -298,6 +297,10 @@ module tpt_client
   assign pop_last  = end_chunk && cur_fin && !cur_succ;
   assign in_place  = end_chunk && !cur_fin && !cur_succ;
   assign free_push = end_chunk && !in_place;
+
+  always_ff @(posedge clk_i) begin
+    if (cut && !cur_kill) str_fsyn[cs_q] <= fsyn_mem[cur_q];
+  end
 
   // Another context for the next chunk of a long request at the head of a stream: one stream per
   // clock is looked at.
