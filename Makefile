@@ -75,6 +75,7 @@ docs: setup ## API documentation, and check of the pages in docs/
 	$(PY) tools/check_docs.py
 	$(PY) tools/gen_formats.py --check
 	$(PY) tools/draw.py --check
+	$(PY) tools/plot.py --check
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(BUILD_FLAGS) --no-deps
 
 .PHONY: synth-smoke

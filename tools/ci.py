@@ -36,6 +36,7 @@ STEPS = [
     Step("pages", [PY, "tools/check_docs.py"], 120),
     Step("tables", [PY, "tools/gen_formats.py", "--check"], 60),
     Step("drawings", [PY, "tools/draw.py", "--check"], 60),
+    Step("plots", [PY, "tools/plot.py", "--check"], 60),
     Step("rtl lint", [PY, "tools/lint.py"], 900),
     Step("build", [CARGO, "build", "--release", "--workspace", "--locked"], 900),
     Step("test", [PY, "tools/run_tests.py", "--timeout", "1500"], 1600),
