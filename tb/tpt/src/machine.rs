@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! A host with its driver, and a unit behind a port: the golden one here, the simulated one in
-//! [`crate::rtl`].
+//! the module `rtl` (feature `rtl`).
 
 use std::collections::HashMap;
 use std::ops::Range;
