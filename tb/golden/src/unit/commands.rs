@@ -146,8 +146,27 @@ impl Golden {
             Status::Busy if plain && first && ends.is_some() => {}
             _ => return self.reconsider(place, actual, now),
         }
-        // Refused from outside: take it back, and let later registrations have the index.
+        // Refused from outside: take it back, and let later registrations have the index. What a
+        // REREG_MR wanted to make may have been in the table until its failed write was undone.
+        let ghost = match &flight.plan {
+            Plan::Reregister(region) if !flight.pending && actual.status != Status::Busy => {
+                Some((region.clone(), flight.since))
+            }
+            _ => None,
+        };
         self.rewind(place);
+        if let Some((region, since)) = ghost {
+            let index = region.index;
+            let incarnations = &mut self.slots[index as usize].incarnations;
+            let life = Life {
+                dying_from: Some(since),
+                dead_by: Some(now),
+                ..Life::from(since)
+            };
+            let current = incarnations.len().saturating_sub(1);
+            incarnations.insert(current, Incarnation { region, life });
+            self.graves.push_back(index);
+        }
         if let Some(refused) = self.in_flight.remove(place) {
             if let Some(index) = ends.filter(|_| refused.era == self.era) {
                 let current = self.slots[index as usize].incarnations.back_mut();
