@@ -728,6 +728,8 @@ fn rule_12_absent_and_bad_entries() -> Result {
                 // Only who touches it meets it.
                 let page = base + (at << 12);
                 rig.expect(0, mr.request(Op::LocalRead, page + 0xfff, 1), syndrome)?;
+                // Absent is judged before bad: an empty entry is not writable either.
+                rig.expect(0, mr.request(Op::LocalWrite, page, 1), syndrome)?;
                 if at > 0 {
                     rig.expect(0, mr.request(Op::LocalRead, page - 1, 1), Syndrome::Ok)?;
                     rig.expect(0, mr.request(Op::LocalRead, page - 1, 2), syndrome)?;
