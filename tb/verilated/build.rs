@@ -12,7 +12,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{self, Command};
+use std::thread;
 
 /// Tops in `sv/` that are built as flat models. To add one: its name here, its text in
 /// `sv/<name>.sv`. Ports are packed vectors, the clock is `clk_i`.
@@ -24,23 +25,29 @@ const OLDEST: (u32, u32) = (5, 20);
 fn main() {
     let build = Build::new();
     build.watch();
-    let mut models = Vec::new();
     let wanted = env::var("TPT_CONFIGS").ok();
     let configs = read_configs(&build.root.join("rtl/configs.toml"));
-    for config in &configs {
-        let chosen = match &wanted {
-            Some(list) => list.split(',').any(|name| name.trim() == config.name),
-            None => config.name != "large" || cfg!(feature = "large"),
-        };
-        if chosen {
-            models.push(build.top(config));
-        }
-    }
-    for top in FLAT_TOPS {
-        if build.dir.join(format!("sv/{top}.sv")).exists() {
-            models.push(build.flat(top));
-        }
-    }
+    let chosen = |config: &&Config| match &wanted {
+        Some(list) => list.split(',').any(|name| name.trim() == config.name),
+        None => config.name != "large" || cfg!(feature = "large"),
+    };
+    // All at once: each Verilator is one thread, and they take seconds.
+    let models: Vec<Model> = thread::scope(|scope| {
+        let build = &build;
+        let tops = configs
+            .iter()
+            .filter(chosen)
+            .map(|config| scope.spawn(move || build.top(config)));
+        let flats = FLAT_TOPS
+            .iter()
+            .filter(|top| build.dir.join(format!("sv/{top}.sv")).exists())
+            .map(|top| scope.spawn(move || build.flat(top)));
+        let running: Vec<_> = tops.chain(flats).collect();
+        running
+            .into_iter()
+            .map(|job| job.join().unwrap_or_else(|_| process::exit(1)))
+            .collect()
+    });
     build.bridge(&configs, &models);
     for model in &models {
         build.compile(model);

@@ -943,3 +943,11 @@ fn default_configuration() {
         run(Config::Default, 12, 150, 3);
     }
 }
+
+/// Built with feature `large` only.
+#[test]
+fn large_configuration() {
+    if Config::Large.sizes().built {
+        run(Config::Large, 6, 150, 4);
+    }
+}

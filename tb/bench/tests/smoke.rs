@@ -38,3 +38,30 @@ fn register_access_deregister() -> Result {
     assert_eq!(outcome.syndrome, Syndrome::KeyState);
     rig.wait_idle()
 }
+
+/// Waves of the last clocks only: the recording starts in the middle of a run.
+#[cfg(feature = "trace")]
+#[test]
+fn waves_can_start_later() -> Result {
+    use tpt_bench::{BenchOptions, UnitConfig};
+    let path =
+        |name: &str| std::env::temp_dir().join(format!("tpt-{}-{name}.fst", std::process::id()));
+    let size = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |data| data.len());
+    let (whole, late) = (path("whole"), path("late"));
+    for (file, from) in [(&whole, 0), (&late, 3000)] {
+        let options = BenchOptions {
+            waves: Some(file.clone()),
+            waves_from: from,
+            ..BenchOptions::default()
+        };
+        let mut rig = Rig::new(options, &UnitConfig::default())?;
+        rig.register(Spec::new(0x1000, 0x1000, 12, 0x40_0000_0000))?;
+        rig.run(4000)?;
+    }
+    let sizes = (size(&whole), size(&late));
+    for file in [&whole, &late] {
+        std::fs::remove_file(file).ok();
+    }
+    assert!(sizes.1 > 1000 && sizes.1 < sizes.0, "{sizes:?}");
+    Ok(())
+}
