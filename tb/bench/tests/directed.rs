@@ -512,6 +512,31 @@ fn a_miss_does_not_stop_hits_of_other_streams() -> Result {
     Ok(())
 }
 
+/// A flood of requests with a dead key, whose entry is not kept in the cache and is read again and
+/// again: an earlier request for the same entry, and the fence behind it, still come to an end.
+#[test]
+fn dead_keys_starve_nobody() -> Result {
+    let mut rig = Rig::new(with_latency(300), &UnitConfig::default())?;
+    let dead = rig.register(Spec::new(0x1000, 0x1000, 12, PA))?;
+    let other = rig.register(Spec::new(0x8000, 0x1000, 12, PA))?;
+    let request = dead.request(Op::RemoteRead, 0x1000, 8);
+    rig.deregister(dead)?;
+    for n in 0..400u32 {
+        let stream = (n % 64) as u8;
+        rig.bench.issue(1, Request { stream, ..request });
+    }
+    rig.run(2000)?;
+    let outcome = rig.expect(0, request, Syndrome::KeyState)?;
+    let clocks = outcome.finished - outcome.accepted;
+    // At most one read for each context before it.
+    assert!(clocks < 17 * 350, "{clocks} clocks");
+    let start = rig.bench.clock();
+    rig.deregister(other)?;
+    let clocks = rig.bench.clock() - start;
+    assert!(clocks < 40 * 350, "the fence took {clocks} clocks");
+    rig.wait_idle()
+}
+
 /// Deregistration under load of both clients: the load of other regions goes on.
 #[test]
 fn deregistration_under_load() -> Result {
