@@ -87,7 +87,8 @@ class Plot:
     def svg(self):
         """The file."""
         body = "\n".join(self.parts)
-        return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width}" '
+        return ('<!-- SPDX-License-Identifier: Apache-2.0 -->\n'
+                f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width}" '
                 f'height="{self.height}" viewBox="0 0 {self.width} {self.height}" role="img" '
                 f'aria-label="{escape(self.title)}">\n<title>{escape(self.title)}</title>\n'
                 f'<style>{STYLE}</style>\n<rect class="bg" width="100%" height="100%"/>\n'
@@ -159,7 +160,13 @@ def programs(report):
     plot.text(20, 46, "blue: fresh memory; orange: fragmented memory; green: huge pages", "d",
               "start")
     most = max((t["clocks_per_access"] for t in traces), default=1)
-    for x, words in [(left + wide / 2, "clocks per access, whole run"), (690, "segments per access"),
+    scale = wide / math.log10(10 * most)
+    for tick in (1, 10, 100, 1000):
+        if tick <= most:
+            x = left + math.log10(tick / 0.5) * scale
+            plot.line([(x, top), (x, top + step * len(traces))], "grid")
+            plot.text(x, top + step * len(traces) + 16, str(tick), "s d")
+    for x, words in [(left + wide / 2, "clocks per access, whole run (log scale)"), (690, "segments per access"),
                      (790, "MPT hits"), (870, "table hits"), (955, "reads per access")]:
         plot.text(x, top - 10, words, "s d")
     for number, trace in enumerate(traces):
@@ -167,7 +174,7 @@ def programs(report):
         name = trace["name"]
         cls = "b" if name.startswith("frag_") else "c" if "huge" in name else "a"
         plot.text(left - 10, y + 12, f"{name} ({trace['accesses']})", "s", "end")
-        width = trace["clocks_per_access"] / most * wide
+        width = max(math.log10(trace["clocks_per_access"] / 0.5) * scale, 1)
         plot.bar(left, y + 2, width, step - 6, cls)
         plot.text(left + width + 6, y + 12, f"{trace['clocks_per_access']:.2f}", "s", "start")
         for x, words in [(690, f"{trace['beats_per_access']:.2f}"),

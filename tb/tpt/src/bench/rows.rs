@@ -358,6 +358,24 @@ pub fn latency(o: &Options) -> Result<Vec<Row>> {
 // Isolation
 // -------------------------------------------------------------------------------------------------
 
+/// A run, and the reads of the tables of `mr` in it: lines that were evicted and read again.
+fn run_and_watch(
+    scene: &mut Scene,
+    mr: &Mr,
+    loads: &mut [Load<'_>],
+    clocks: u64,
+) -> Result<(Window, usize)> {
+    scene.rig.bench.axi.start_log();
+    let w = scene.run(loads, 2_000, clocks)?;
+    let ranges = mr.table_ranges();
+    let log = scene.rig.bench.axi.take_log();
+    let again = log
+        .iter()
+        .filter(|(_, at)| ranges.iter().any(|range| range.contains(at)))
+        .count();
+    Ok((w, again))
+}
+
 /// Hits of one stream beside misses of another, both of one client.
 pub fn isolation(o: &Options) -> Result<Vec<Row>> {
     let mut scene = Scene::new(o.config, 64, o.seed)?;
@@ -383,29 +401,33 @@ pub fn isolation(o: &Options) -> Result<Vec<Row>> {
         if inside >= per_client {
             continue;
         }
-        let beside = scene.run(
+        let (beside, again) = run_and_watch(
+            &mut scene,
+            &hot,
             &mut [Load::new(0, Some(inside), miss), Load::new(0, None, hit)],
-            2_000,
             clocks,
         )?;
         points.push(json!({"misses_inside": inside, "same_client": true,
             "rate": round(beside.loads[1].requests as f64 / beside.clocks as f64, 5),
             "misses_per_clock": round(beside.loads[0].requests as f64 / beside.clocks as f64, 5),
+            "lines_read_again": again,
             "latency": latencies(&beside.loads[1])}));
         if inside == per_client / 4 {
-            chosen = Some((inside, beside));
+            chosen = Some((inside, beside, again));
         }
     }
-    let other = scene.run(
+    let (other, other_again) = run_and_watch(
+        &mut scene,
+        &hot,
         &mut [Load::new(1, None, miss), Load::new(0, None, hit)],
-        2_000,
         clocks,
     )?;
     points.push(json!({"misses_inside": per_client, "same_client": false,
+        "lines_read_again": other_again,
         "rate": round(other.loads[1].requests as f64 / other.clocks as f64, 5),
         "misses_per_clock": round(other.loads[0].requests as f64 / other.clocks as f64, 5),
         "latency": latencies(&other.loads[1])}));
-    let Some((inside, beside)) = chosen else {
+    let Some((inside, beside, again)) = chosen else {
         bail!("no point with a quarter of the contexts");
     };
     let rate_alone = alone.rate();
@@ -440,7 +462,8 @@ pub fn isolation(o: &Options) -> Result<Vec<Row>> {
             figure: Some(f64::from(p) / f64::from(p_alone.max(1))),
             unit: "ratio",
             note: format!(
-                "{p} against {p_alone} clocks; misses on the other client: {} clocks",
+                "{p} against {p_alone} clocks, {again} lines of the hits evicted meanwhile and read \
+                 again; misses on the other client: {} clocks, {other_again} lines",
                 other.loads[1].percentile(99)
             ),
             data: json!({}),
