@@ -97,7 +97,8 @@ class Plot:
 
 def rows_of(report, prefix):
     """Rows whose names begin so."""
-    return [row for row in report["rows"] if row["id"].startswith(prefix) and row["figure"] is not None]
+    return [row for row in report["rows"]
+            if row["id"].startswith(prefix) and row["figure"] is not None]
 
 
 def little(report):
@@ -166,7 +167,8 @@ def programs(report):
             x = left + math.log10(tick / 0.5) * scale
             plot.line([(x, top), (x, top + step * len(traces))], "grid")
             plot.text(x, top + step * len(traces) + 16, str(tick), "s d")
-    for x, words in [(left + wide / 2, "clocks per access, whole run (log scale)"), (690, "segments per access"),
+    for x, words in [(left + wide / 2, "clocks per access, whole run (log scale)"),
+                     (690, "segments per access"),
                      (790, "MPT hits"), (870, "table hits"), (955, "reads per access")]:
         plot.text(x, top - 10, words, "s d")
     for number, trace in enumerate(traces):
@@ -227,7 +229,8 @@ def percent(x):
 
 def table(report):
     """The table of the page."""
-    lines = ["| row | what | target | figure | | verdict |", "| --- | --- | --- | --- | --- | --- |"]
+    lines = ["| row | what | target | figure | | verdict |",
+             "| --- | --- | --- | --- | --- | --- |"]
     met = count = 0
     for row in report["rows"]:
         if row["verdict"] == "point":
@@ -235,7 +238,8 @@ def table(report):
         sign = "≥" if row["goal_is"] == "at least" else "≤"
         count += 1
         met += row["verdict"] == "pass"
-        words = {"pass": "pass", "falls short": "**falls short**"}.get(row["verdict"], "not measured")
+        words = {"pass": "pass", "falls short": "**falls short**"}.get(
+            row["verdict"], "not measured")
         note = f"<br>{row['note']}" if row["note"] else ""
         lines.append(f"| `{row['id']}` | {row['what']}{note} | {sign} {figure(row['goal'])} | "
                      f"{figure(row['figure'])} | {row['unit']} | {words} |")
@@ -245,8 +249,8 @@ def table(report):
 
 def programs_table(report):
     """One line per program."""
-    lines = ["| trace | accesses | segments | segments/clock, warm | clocks/access, whole | MPT hits | "
-             "table hits | reads/access |", "|" + " --- |" * 8]
+    lines = ["| trace | accesses | segments | segments/clock, warm | clocks/access, whole | "
+             "MPT hits | table hits | reads/access |", "|" + " --- |" * 8]
     rows = rows_of(report, "programs")
     for t in sorted(rows[0]["data"]["traces"] if rows else [], key=lambda t: t["name"]):
         lines.append(f"| {t['name']} | {t['accesses']} | {t['beats']} | "
@@ -270,8 +274,8 @@ PEERS = [
 
 def peers_table(report):
     """Our figures beside others."""
-    lines = ["| unit | hits per clock | latency of a hit | latency of a miss, alone | misses per clock "
-             "(outstanding) |", "| --- | --- | --- | --- | --- |"]
+    lines = ["| unit | hits per clock | latency of a hit | latency of a miss, alone | "
+             "misses per clock (outstanding) |", "| --- | --- | --- | --- | --- |"]
     found = {row["id"]: row for row in report["rows"]}
     ours = [row for row in rows_of(report, "peers-")]
     if ours and "hits-16" in found and "latency-hit" in found:
