@@ -146,7 +146,7 @@ module tpt_axi_rd
   end
   always_ff @(posedge clk_i) begin
     r_last_q <= m_axi_rlast_i;
-    r_err_q  <= m_axi_rresp_i[1];
+    r_err_q  <= m_axi_rresp_i != 2'b00;  // exclusive reads are not made: EXOKAY is wrong, too
     r_src_q  <= m_axi_rid_i[CtxW +: 2];
     r_ctx_q  <= m_axi_rid_i[CtxW-1:0];
     r_data_q <= m_axi_rdata_i;
@@ -191,8 +191,5 @@ module tpt_axi_rd
               (!mtt_ready_o || mtt_valid_i))
   `TPT_ASSUME(MptAligned_A, !mpt_valid_i || mpt_addr_i[5:0] == '0)
   `TPT_ASSUME(MttAligned_A, !mtt_valid_i || mtt_addr_i[$clog2(AxiDataW/8)-1:0] == '0)
-
-  logic unused_ok;
-  assign unused_ok = m_axi_rresp_i[0];
 
 endmodule

@@ -43,7 +43,7 @@ module tpt_client
   /// Requests may be taken in.
   input  logic             enable_i,
   output logic             ready_o,
-  /// No request is inside.
+  /// No request is inside, and no `done` is owed.
   output logic             idle_o,
 
   // Request channel
@@ -140,10 +140,10 @@ module tpt_client
     ClClear = 2'd2
   } cl_e;
   cl_e  cl_q;
-  logic tags_ready, tags_clear, pipe_empty, drain;
+  logic tags_ready, tags_clear, pipe_empty, drain, ctx_idle;
 
   assign drain      = cl_q == ClDrain;
-  assign tags_clear = drain && idle_o && pipe_empty;
+  assign tags_clear = drain && ctx_idle && pipe_empty;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       cl_q         <= ClClear;
@@ -179,6 +179,7 @@ module tpt_client
   assign req_ready_o = skid_ready && ready_o;
 
   // Free contexts: handed out once in ascending order, then in the order they were freed.
+  logic [1:0]      epoch_empty;
   logic            free_valid, free_room, free_pop, free_push, ext_go;
   logic [CtxW-1:0] free_ctx, next_ctx;
   logic [CtxW:0]   fresh_q, free_cnt;
@@ -197,7 +198,8 @@ module tpt_client
   end
   logic [CtxW:0] free_all;
   assign free_all = ((CtxW + 1)'(NumCtx) - fresh_q) + free_cnt;
-  assign idle_o   = free_all == (CtxW + 1)'(NumCtx);
+  assign ctx_idle = free_all == (CtxW + 1)'(NumCtx);
+  assign idle_o   = ctx_idle && (&epoch_empty);
 
   assign pop_valid_o = skid_valid && (fresh || free_valid) && ready_o && enable_i;
   assign pop_req_o   = skid_req;
@@ -210,7 +212,6 @@ module tpt_client
   logic       t1_valid_q, t1_bit;
   logic [CtxW-1:0] t1_ctx_q;
   req_t       t1_req_q;
-  logic [1:0] epoch_empty;
   logic       rsp_hand, rsp_nodone, rsp_abit;
 
   tpt_client_tags u_tags (

@@ -127,10 +127,15 @@ module tpt_core
   end
 
   // ---------------------------------------------------------------------------------------------
-  // Reset generation: not reset itself, its start value does not matter
+  // Reset generation: not reset itself. Any start value will do; it has one so that simulators
+  // with unknown values know it, too.
   // ---------------------------------------------------------------------------------------------
   logic       rst_q;
   logic [1:0] gen_q;
+  initial begin
+    rst_q = 1'b0;
+    gen_q = 2'd0;
+  end
   always_ff @(posedge clk_i) begin
     rst_q <= rst_ni;
     if (rst_q && !rst_ni) gen_q <= gen_q + 2'd1;

@@ -116,7 +116,7 @@ module tpt_csr import tpt_pkg::*; #(
   // Registers
   // ---------------------------------------------------------------------------------------------
   logic                         enable_q, plain_q;
-  logic [63:6]                  base_q;
+  logic [63:0]                  base_q;
   logic [31:0]                  size_q;
   logic [127:0]                 perm_q, tag_q;
   logic [31:0]                  fence_time_q;
@@ -241,7 +241,7 @@ module tpt_csr import tpt_pkg::*; #(
   assign wr_ones = strobed(32'd0, w_data_q, w_strb_q);
 
   logic [31:0] base_lo_next;
-  assign base_lo_next = strobed({base_q[31:6], 6'd0}, w_data_q, w_strb_q);
+  assign base_lo_next = strobed(base_q[31:0], w_data_q, w_strb_q);
 
   // Pages of 4 KiB up to the end of the table: at most 2^52.
   logic [18:0] size_pages;
@@ -271,10 +271,10 @@ module tpt_csr import tpt_pkg::*; #(
       // Seen at the next write, which is at least two clocks later.
       locked_q    <= (wr_ctrl && w_data_q[CtrlEnable]) || enable_q ||
                      (locked_q && (fence_busy_i || !idle_i));
-      config_ok_q <= (size_q != 32'd0) && (size_q <= 32'(MaxMptSize)) && (base_q[11:6] == '0) &&
+      config_ok_q <= (size_q != 32'd0) && (size_q <= 32'(MaxMptSize)) && (base_q[11:0] == '0) &&
                      (!end_page[52] || (end_page[51:0] == '0));
 
-      if (wr_base_lo) base_q[31:6] <= base_lo_next[31:6];
+      if (wr_base_lo) base_q[31:0] <= base_lo_next;
       if (wr_base_hi) base_q[63:32] <= strobed(base_q[63:32], w_data_q, w_strb_q);
       if (wr_size) size_q <= strobed(size_q, w_data_q, w_strb_q);
       if (wr_ftime) fence_time_q <= strobed(fence_time_q, w_data_q, w_strb_q);
@@ -292,7 +292,7 @@ module tpt_csr import tpt_pkg::*; #(
 
   assign enable_o       = enable_q;
   assign plain_o        = plain_q;
-  assign mpt_base_o     = {base_q, 6'd0};
+  assign mpt_base_o     = base_q;
   assign mpt_size_o     = size_q[IndexW:0];
   assign perm_secret_o  = perm_q;
   assign tag_secret_o   = tag_q;
@@ -341,7 +341,7 @@ module tpt_csr import tpt_pkg::*; #(
       word(CsrCap):         rd_data = CapValue;
       word(CsrCtrl):        rd_data = ctrl;
       word(CsrStatus):      rd_data = status;
-      word(CsrMptBaseLo):   rd_data = {base_q[31:6], 6'd0};
+      word(CsrMptBaseLo):   rd_data = base_q[31:0];
       word(CsrMptBaseHi):   rd_data = base_q[63:32];
       word(CsrMptSize):     rd_data = size_q;
       word(CsrClientReset): rd_data = 32'(client_reset_q);
@@ -397,7 +397,7 @@ module tpt_csr import tpt_pkg::*; #(
   `TPT_ASSERT(RespLegal_A, (b_resp_q == RespOkay) || (b_resp_q == RespSlvErr))
 `ifndef SYNTHESIS
   logic                prev_ok_q, prev_lock_q;
-  logic [63:6]         prev_base_q;
+  logic [63:0]         prev_base_q;
   logic [31:0]         prev_size_q;
   logic [255:0]        prev_secret_q;
   logic                prev_b_q, prev_r_q;

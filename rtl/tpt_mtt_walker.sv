@@ -147,21 +147,29 @@ module tpt_mtt_walker
   logic            s1_valid_q, s1_adv_q, s1_stall;
   logic [CtxW-1:0] s1_ctx_q, s1_src_q, s0_ctx, s0_src;
   assign s1_stall = s1_valid_q && int_valid_q;
-  assign advq_pop = advq_valid && !s1_stall;
-  assign newq_pop = newq_valid && !advq_valid && !s1_stall;
-  assign s0_ctx   = advq_valid ? advq_ctx : newq_ctx;
+  // new requests and next chunks take turns
+  logic            s0_turn_q, s0_adv;
+  assign s0_adv   = advq_valid && (!newq_valid || s0_turn_q);
+  assign advq_pop = s0_adv && !s1_stall;
+  assign newq_pop = newq_valid && !s0_adv && !s1_stall;
+  assign s0_ctx   = s0_adv ? advq_ctx : newq_ctx;
   // a stalled chunk reads its RAM words again
-  assign s0_src   = s1_stall ? s1_src_q : (advq_valid ? advq_src : newq_ctx);
+  assign s0_src   = s1_stall ? s1_src_q : (s0_adv ? advq_src : newq_ctx);
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) s1_valid_q <= 1'b0;
-    else if (!s1_stall) s1_valid_q <= advq_pop || newq_pop;
+    if (!rst_ni) begin
+      s1_valid_q <= 1'b0;
+      s0_turn_q  <= 1'b0;
+    end else if (!s1_stall) begin
+      s1_valid_q <= advq_pop || newq_pop;
+      s0_turn_q  <= !s0_adv;
+    end
   end
   always_ff @(posedge clk_i) begin
     if (!s1_stall) begin
       s1_ctx_q <= s0_ctx;
       s1_src_q <= s0_src;
-      s1_adv_q <= advq_valid;
+      s1_adv_q <= s0_adv;
     end
   end
 

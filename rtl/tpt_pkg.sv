@@ -354,16 +354,16 @@ package tpt_pkg;
   /// Counters, 32 bits, wrapping, at CsrCntBase + 4 n.
   localparam int unsigned NumCounters = 12;
   localparam int unsigned CntRequests  = 0;  // requests accepted
-  localparam int unsigned CntMptHit    = 1;  // MPT look-ups found in the cache
-  localparam int unsigned CntMptMiss   = 2;  // MPT look-ups that had to read
+  localparam int unsigned CntMptHit    = 1;  // MPT look-ups found in the cache at once
+  localparam int unsigned CntMptMiss   = 2;  // MPT look-ups that asked for a read
   localparam int unsigned CntMptRead   = 3;  // MPT entries read from memory
-  localparam int unsigned CntMttHit    = 4;  // MTT look-ups (one per level) found in the cache
-  localparam int unsigned CntMttMiss   = 5;  // MTT look-ups that had to read
+  localparam int unsigned CntMttHit    = 4;  // MTT look-ups (one per level) found in the cache at once
+  localparam int unsigned CntMttMiss   = 5;  // MTT look-ups that asked for a read
   localparam int unsigned CntMttRead   = 6;  // MTT lines read from memory
   localparam int unsigned CntSegments  = 7;  // segments (OK beats with an address)
   localparam int unsigned CntRefused   = 8;  // requests that ended with a syndrome
   localparam int unsigned CntBadDone   = 9;  // done messages that were ignored
-  localparam int unsigned CntFences    = 10;  // grace periods that ended
+  localparam int unsigned CntFences    = 10;  // grace periods that began
   localparam int unsigned CntEvict     = 11;  // stored cache lines replaced by others
 
   /// Sticky error bits.

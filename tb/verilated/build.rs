@@ -29,7 +29,7 @@ fn main() {
     let configs = read_configs(&build.root.join("rtl/configs.toml"));
     let chosen = |config: &&Config| match &wanted {
         Some(list) => list.split(',').any(|name| name.trim() == config.name),
-        None => config.name != "large" || cfg!(feature = "large"),
+        None => true,
     };
     // All at once: each Verilator is one thread, and they take seconds.
     let models: Vec<Model> = thread::scope(|scope| {
@@ -66,9 +66,14 @@ struct Config {
 }
 
 impl Config {
+    fn find(&self, name: &str) -> Option<u32> {
+        let mut parameters = self.parameters.iter();
+        parameters.find(|(key, _)| key == name).map(|(_, v)| *v)
+    }
+
     fn get(&self, name: &str) -> u32 {
-        match self.parameters.iter().find(|(key, _)| key == name) {
-            Some((_, value)) => *value,
+        match self.find(name) {
+            Some(value) => value,
             None => panic!("rtl/configs.toml: [{}] has no {name}", self.name),
         }
     }
@@ -699,7 +704,7 @@ fn tables(configs: &[Config], models: &[Model]) -> String {
         writeln!(
             text,
             "    ({:?}, Sizes {{ contexts: {}, mpt_sets: {}, mpt_ways: {}, mtt_sets: {}, \
-             mtt_ways: {}, axi_bytes: {}, built: {} }}),",
+             mtt_ways: {}, axi_bytes: {}, max_levels: {}, built: {} }}),",
             config.name,
             config.get("NumContexts"),
             config.get("MptSets"),
@@ -707,6 +712,8 @@ fn tables(configs: &[Config], models: &[Model]) -> String {
             config.get("MttSets"),
             config.get("MttWays"),
             config.get("AxiDataW") / 8,
+            // the default of tpt_top
+            config.find("MaxLevels").unwrap_or(3),
             models.iter().any(|m| !m.flat && m.name == config.name),
         )
         .unwrap();

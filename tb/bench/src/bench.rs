@@ -258,7 +258,11 @@ impl Bench {
                 options.axi.clone(),
                 options.seed,
             ),
-            golden: Golden::new(unit.keys(), unit.mpt_size, 3),
+            golden: Golden::new(
+                unit.keys(),
+                unit.mpt_size,
+                options.config.sizes().max_levels,
+            ),
             clients: (0..CLIENTS).map(|_| Client::new()).collect(),
             streams: (0..CLIENTS * STREAMS).map(|_| VecDeque::new()).collect(),
             commands: VecDeque::new(),

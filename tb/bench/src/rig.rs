@@ -184,7 +184,8 @@ impl Rig {
     /// If the host has no memory for it: tests do not ask for that much.
     pub fn build_table(&mut self, spec: &Spec) -> Table {
         let list = Arc::new(spec.list.clone());
-        let table = Table::build(&mut self.host, &list, &spec.shape, 3)
+        let levels = self.bench.config().sizes().max_levels;
+        let table = Table::build(&mut self.host, &list, &spec.shape, levels)
             .unwrap_or_else(|error| panic!("no table for {spec:?}: {error}"));
         // Frames of earlier tables may be in use again.
         for range in table.ranges() {

@@ -939,9 +939,12 @@ fn small_long() {
 
 #[test]
 fn default_configuration() {
-    if Config::Default.sizes().built {
-        run(Config::Default, 12, 150, 3);
-    }
+    run(Config::Default, 12, 150, 3);
+}
+
+#[test]
+fn large_configuration() {
+    run(Config::Large, 4, 150, 4);
 }
 
 /// Built with feature `large` only.

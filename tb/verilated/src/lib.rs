@@ -168,8 +168,8 @@ pub enum Config {
     Small,
     /// 128 contexts, 512 MPT entries, 2,048 MTT lines, 512-bit memory port.
     Default,
-    /// 256 contexts, 4,096 MPT entries, 16,384 MTT lines, 512-bit memory port; built with feature
-    /// `large`.
+    /// 256 contexts, 4,096 MPT entries, 16,384 MTT lines, 512-bit memory port, tables of up to 4
+    /// levels.
     Large,
 }
 
@@ -188,6 +188,8 @@ pub struct Sizes {
     pub mtt_ways: u32,
     /// Bytes of one beat of the memory port; also of one MTT line.
     pub axi_bytes: u32,
+    /// Deepest tree of table pages.
+    pub max_levels: u8,
     /// The model is part of this build.
     pub built: bool,
 }
@@ -225,6 +227,7 @@ impl Config {
             mtt_sets: 0,
             mtt_ways: 0,
             axi_bytes: 0,
+            max_levels: 0,
             built: false,
         };
         SIZES
@@ -257,7 +260,7 @@ pub enum DutError {
         text: String,
     },
     /// The model is not part of this build.
-    #[error("model `{0}` is not built (see TPT_CONFIGS and the feature `large`)")]
+    #[error("model `{0}` is not built (see TPT_CONFIGS)")]
     NoModel(String),
     /// The waveform file cannot be written.
     #[error("cannot record waves to {0} (feature `trace` off, file not writable, or recording)")]
