@@ -257,7 +257,7 @@ module tpt_csr import tpt_pkg::*; #(
       size_q         <= '0;
       perm_q         <= '0;
       tag_q          <= '0;
-      fence_time_q   <= '0;
+      fence_time_q   <= 32'h0010_0000;  // a driver that forgets it still has a limit
       client_reset_q <= '0;
       err_q          <= '0;
       cnt_q          <= '0;

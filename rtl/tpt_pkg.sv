@@ -348,16 +348,16 @@ package tpt_pkg;
   localparam logic [CsrAddrW-1:0] CsrPermSecret0 = 12'h030;  // WO 4 words, locked while enabled
   localparam logic [CsrAddrW-1:0] CsrTagSecret0  = 12'h040;  // WO 4 words, locked while enabled
   localparam logic [CsrAddrW-1:0] CsrClientReset = 12'h050;  // W1S bit c: client c, 1 while busy
-  localparam logic [CsrAddrW-1:0] CsrFenceTime   = 12'h054;  // RW clocks, 0: no limit
+  localparam logic [CsrAddrW-1:0] CsrFenceTime   = 12'h054;  // RW clocks, 0: no limit; reset 2^20
   localparam logic [CsrAddrW-1:0] CsrError       = 12'h058;  // W1C sticky error bits
   localparam logic [CsrAddrW-1:0] CsrCntBase     = 12'h080;  // RO counters, see below
   /// Counters, 32 bits, wrapping, at CsrCntBase + 4 n.
   localparam int unsigned NumCounters = 12;
   localparam int unsigned CntRequests  = 0;  // requests accepted
-  localparam int unsigned CntMptHit    = 1;  // MPT look-ups found in the cache at once
+  localparam int unsigned CntMptHit    = 1;  // MPT look-ups found at once
   localparam int unsigned CntMptMiss   = 2;  // MPT look-ups that asked for a read
   localparam int unsigned CntMptRead   = 3;  // MPT entries read from memory
-  localparam int unsigned CntMttHit    = 4;  // MTT look-ups (one per level) found in the cache at once
+  localparam int unsigned CntMttHit    = 4;  // MTT look-ups, one per level, found at once
   localparam int unsigned CntMttMiss   = 5;  // MTT look-ups that asked for a read
   localparam int unsigned CntMttRead   = 6;  // MTT lines read from memory
   localparam int unsigned CntSegments  = 7;  // segments (OK beats with an address)
@@ -383,7 +383,7 @@ package tpt_pkg;
   localparam int unsigned StatusClearing   = 1;  // enabled, MPT being cleared
   localparam int unsigned StatusClearError = 2;  // clearing met a bus error; disable to leave
   localparam int unsigned StatusFenceBusy  = 3;  // a command or its fence is not finished
-  localparam int unsigned StatusIdle       = 4;  // no request inside
+  localparam int unsigned StatusIdle       = 4;  // no request inside, no done owed
   localparam int unsigned StatusLocked     = 5;  // locked registers refuse writes
 
   /// Fields of CAP: position of the lowest bit. Sizes are given as log2 but for the first two.

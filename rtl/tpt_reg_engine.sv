@@ -782,8 +782,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
         else if (!(is_reg || is_dereg || is_rereg || is_query)) fin_status = StsBadOp;
         else begin
           fin = 1'b0;
-          if ((is_dereg || is_rereg) && que_full && (pend_q == '0) && (fence_time_i != 32'd0))
-            state_d = StIdle;
+          if ((is_dereg || is_rereg) && que_full && (pend_q == '0)) state_d = StIdle;
           else if (is_reg) state_d = StArg0;
           else state_d = StKeyDec;
         end

@@ -917,9 +917,6 @@ fn all_tags_in_use() -> Result {
 
 /// Registers every region of the matrix and translates its first, last and table-crossing pages.
 fn matrix(config: Config, log_tpage: u8, level: Option<u8>) -> Result {
-    if !config.sizes().built {
-        return Ok(());
-    }
     let mut options = BenchOptions {
         config,
         ..BenchOptions::default()

@@ -946,11 +946,3 @@ fn default_configuration() {
 fn large_configuration() {
     run(Config::Large, 4, 150, 4);
 }
-
-/// Built with feature `large` only.
-#[test]
-fn large_configuration() {
-    if Config::Large.sizes().built {
-        run(Config::Large, 6, 150, 4);
-    }
-}

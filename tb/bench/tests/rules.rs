@@ -1112,6 +1112,27 @@ fn registers_are_locked_while_enabled() -> Result {
     Ok(())
 }
 
+/// The registers of a disabled unit stay locked while a client holds a segment: only when they are
+/// unlocked may the host unpin without DEREG_MR.
+#[test]
+fn disabling_waits_for_done() -> Result {
+    let mut rig = rig()?;
+    let mr = region(&mut rig)?;
+    rig.bench.set_done_policy(0, DonePolicy::Withheld);
+    rig.expect(0, mr.request(Op::RemoteRead, START, 8), Syndrome::Ok)?;
+    rig.bench.disable(&mut rig.host.mem)?;
+    rig.run(3000)?;
+    let status = rig.bench.read_register(&mut rig.host.mem, regs::STATUS)?;
+    assert_ne!(status & regs::status::LOCKED, 0, "a done is owed");
+    assert_eq!(status & regs::status::IDLE, 0, "a done is owed");
+    assert_eq!(rig.bench.release_dones(0), 1);
+    rig.run(100)?;
+    let status = rig.bench.read_register(&mut rig.host.mem, regs::STATUS)?;
+    assert_eq!(status & regs::status::LOCKED, 0);
+    assert_ne!(status & regs::status::IDLE, 0);
+    Ok(())
+}
+
 #[test]
 fn a_tag_is_busy_until_its_done() -> Result {
     let mut rig = rig()?;

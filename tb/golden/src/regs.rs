@@ -114,7 +114,7 @@ pub mod status {
     pub const CLEAR_ERROR: u32 = 1 << 2;
     /// A command or its fence is not finished.
     pub const FENCE_BUSY: u32 = 1 << 3;
-    /// No request is inside the unit.
+    /// No request is inside the unit, and no `done` is owed.
     pub const IDLE: u32 = 1 << 4;
     /// The locked registers refuse writes.
     pub const LOCKED: u32 = 1 << 5;
