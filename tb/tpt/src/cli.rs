@@ -3,7 +3,9 @@
 
 //! The commands of `tpt`, without the parsing of arguments.
 
-use std::io::{IsTerminal, Write};
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -122,11 +124,125 @@ impl Setup {
     }
 }
 
-fn check(common: &Common) -> Result<()> {
+/// A file that the command writes. It is opened before the run, so that a run is not done for
+/// nothing, and removed if it is new and nothing was written.
+#[derive(Debug)]
+struct Output {
+    path: PathBuf,
+    file: File,
+    new: bool,
+}
+
+impl Output {
+    /// Opens a file for the option `option`. A file that is there keeps its content until
+    /// [`Output::write`]. `inputs` are files that must not be overwritten.
+    fn open(option: &str, path: &Path, inputs: &[&Path]) -> Result<Self> {
+        if path.is_dir() {
+            bail!(
+                "{option} {}: is a folder; expected the name of a file",
+                path.display()
+            );
+        }
+        if inputs.iter().any(|i| same_file(i, path)) {
+            bail!(
+                "{option} {}: is another file of this command; expected a file of its own",
+                path.display()
+            );
+        }
+        let new = !path.exists();
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .with_context(|| {
+                format!(
+                    "{option} {}: cannot be written; expected a file in a folder that is there",
+                    path.display()
+                )
+            })?;
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            new,
+        })
+    }
+
+    /// Replaces the content.
+    fn write(mut self, text: &str) -> Result<()> {
+        let regular = self.file.metadata().is_ok_and(|m| m.is_file());
+        let done = if regular {
+            self.file.set_len(0)
+        } else {
+            Ok(())
+        };
+        done.and_then(|()| self.file.write_all(text.as_bytes()))
+            .and_then(|()| self.file.flush())
+            .with_context(|| format!("{}: cannot be written", self.path.display()))?;
+        self.new = false;
+        Ok(())
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if self.new && self.file.metadata().is_ok_and(|m| m.len() == 0) {
+            // Nothing can be done about it, and the file is empty.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Do two names mean one file?
+fn same_file(a: &Path, b: &Path) -> bool {
+    #[cfg(unix)]
+    if let (Ok(a), Ok(b)) = (a.metadata(), b.metadata()) {
+        use std::os::unix::fs::MetadataExt as _;
+        return (a.dev(), a.ino()) == (b.dev(), b.ino());
+    }
+    match (a.canonicalize(), b.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => a == b,
+    }
+}
+
+/// What a command writes besides its words.
+#[derive(Debug)]
+struct Outputs {
+    json: Option<Output>,
+    /// Holds the place of the waves, which the simulated unit writes by itself.
+    _waves: Option<Output>,
+}
+
+/// Checks the options and opens the outputs.
+fn check(common: &Common, inputs: &[&Path]) -> Result<Outputs> {
     if common.waves.is_some() && common.golden_only {
         bail!("--waves needs the simulated unit; expected no --golden-only");
     }
-    Ok(())
+    let mut taken = inputs.to_vec();
+    let waves = match &common.waves {
+        Some(path) => {
+            let waves = Output::open("--waves", path, &taken)?;
+            // The writer of waves goes back in its file.
+            if !waves.file.metadata().is_ok_and(|m| m.is_file()) {
+                bail!(
+                    "--waves {}: is a device or a pipe; expected the name of a file",
+                    path.display()
+                );
+            }
+            taken.push(path);
+            Some(waves)
+        }
+        None => None,
+    };
+    let json = match common.json.as_deref() {
+        Some(path) if path != Path::new("-") => Some(Output::open("--json", path, &taken)?),
+        _ => None,
+    };
+    Ok(Outputs {
+        json,
+        _waves: waves,
+    })
 }
 
 /// A progress bar, if somebody can see it.
@@ -148,34 +264,44 @@ fn bar(length: u64, what: &str) -> ProgressBar {
     bar
 }
 
-fn write_json(common: &Common, value: &Value) -> Result<()> {
-    let Some(path) = &common.json else {
-        return Ok(());
-    };
-    let mut text = serde_json::to_string_pretty(value)?;
-    text.push('\n');
-    if path.as_os_str() == "-" {
-        std::io::stdout().write_all(text.as_bytes())?;
-    } else {
-        std::fs::write(path, text)
-            .with_context(|| format!("{}: cannot be written", path.display()))?;
+/// Writes to a standard stream. A reader that has gone away ends nothing and is no error: the
+/// verdict is in the exit code.
+fn put(mut to: impl Write, name: &str, text: &str) -> Result<()> {
+    match to.write_all(text.as_bytes()).and_then(|()| to.flush()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(e).with_context(|| format!("the {name} cannot be written"))
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
-/// Prints for people, unless the standard output is for machines.
-fn say(common: &Common, text: &str) {
-    if common.json.as_deref() == Some(Path::new("-")) {
-        eprint!("{text}");
+/// Prints for people and writes the report for machines. The words go to the standard error if the
+/// standard output is for machines.
+fn tell(common: &Common, outputs: Outputs, text: &str, report: &Value) -> Result<()> {
+    let mut machine = serde_json::to_string_pretty(report)?;
+    machine.push('\n');
+    let on_stdout = common.json.as_deref() == Some(Path::new("-"));
+    let said = if on_stdout {
+        put(std::io::stderr().lock(), "standard error", text)
     } else {
-        print!("{text}");
-    }
+        put(std::io::stdout().lock(), "standard output", text)
+    };
+    let written = match outputs.json {
+        Some(file) => file.write(&machine),
+        None if on_stdout => put(std::io::stdout().lock(), "standard output", &machine),
+        None => Ok(()),
+    };
+    said.and(written)
 }
 
 /// Says so if waves were asked for and there was nothing to record.
 fn note_waves(common: &Common, recorded: bool) {
     if common.waves.is_some() && !common.waves_whole && !recorded {
-        eprintln!("tpt: unit and reference never differed, so no waves were recorded");
+        // If nobody can read it, nothing is lost.
+        let _ = writeln!(
+            std::io::stderr(),
+            "tpt: unit and reference never differed, so no waves were recorded"
+        );
     }
 }
 
@@ -193,7 +319,7 @@ fn waves_start(common: &Common, error: &TargetError) -> Option<u64> {
 
 /// `tpt run`.
 pub fn run(path: &Path, common: &Common) -> Result<Exit> {
-    check(common)?;
+    let outputs = check(common, &[path])?;
     let scenario = scenario::parse::open(path)?;
     let setup = Setup::new(common, Some(&scenario));
     let length = scenario::run::length(&scenario);
@@ -218,8 +344,12 @@ pub fn run(path: &Path, common: &Common) -> Result<Exit> {
         }
     };
     note_waves(common, recorded);
-    say(
+    let mut machine = report.json();
+    machine["scenario"] = json!(path.display().to_string());
+    machine["seed"] = json!(setup.unit.seed);
+    tell(
         common,
+        outputs,
         &format!(
             "scenario {}, {}, seed {}\n{}",
             path.display(),
@@ -231,11 +361,8 @@ pub fn run(path: &Path, common: &Common) -> Result<Exit> {
             setup.unit.seed,
             report.text()
         ),
-    );
-    let mut machine = report.json();
-    machine["scenario"] = json!(path.display().to_string());
-    machine["seed"] = json!(setup.unit.seed);
-    write_json(common, &machine)?;
+        &machine,
+    )?;
     match failure {
         Some(TargetError::Failed(text)) => bail!("{text}"),
         _ if report.mismatch_count > 0 => Ok(Exit::Mismatch),
@@ -247,6 +374,8 @@ pub fn run(path: &Path, common: &Common) -> Result<Exit> {
 struct Replayed {
     trace: Option<TraceReport>,
     rebased: u64,
+    /// Items left out, by operation.
+    left_out: BTreeMap<String, u64>,
 }
 
 fn replay_file(
@@ -293,6 +422,7 @@ fn replay_file(
             Ok(Replayed {
                 trace: None,
                 rebased: replayer.rebased,
+                left_out: replayer.left_out,
             })
         }
         Kind::Trace => {
@@ -312,6 +442,7 @@ fn replay_file(
             Ok(Replayed {
                 trace: Some(report),
                 rebased: 0,
+                left_out: BTreeMap::new(),
             })
         }
     }
@@ -324,17 +455,21 @@ pub fn replay(
     families: Option<&str>,
     common: &Common,
 ) -> Result<Exit> {
-    check(common)?;
     if common.waves_whole && files.len() > 1 {
         bail!("--waves-whole records one run; expected one file to replay");
     }
+    let inputs: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+    let outputs = check(common, &inputs)?;
     let setup = Setup::new(common, None);
     let mut tally = Tally::default();
     let mut traces = Vec::new();
     let mut operations = Operations::default();
     let mut rebased = 0;
+    let mut left_out: BTreeMap<String, u64> = BTreeMap::new();
+    let mut empty = Vec::new();
     let mut recorded = false;
     for path in files {
+        let before = tally.total.replayed;
         // Every file gets a unit of its own: figures do not depend on what ran before.
         let mut target = setup.target(common, None)?;
         target.enable()?;
@@ -343,6 +478,9 @@ pub fn replay(
             Ok(r) => {
                 operations.add(&counted.finish()?);
                 rebased += r.rebased;
+                for (op, n) in r.left_out {
+                    *left_out.entry(op).or_default() += n;
+                }
                 traces.extend(r.trace);
             }
             Err(e) => {
@@ -368,6 +506,9 @@ pub fn replay(
                 );
             }
         }
+        if tally.total.replayed == before {
+            empty.push(path);
+        }
     }
     note_waves(common, recorded);
     let mut text = operations.text();
@@ -380,21 +521,25 @@ pub fn replay(
         text.push('\n');
     }
     text += &tally.text();
+    if !left_out.is_empty() {
+        text += "\nleft out, by operation\n";
+    }
+    for (op, n) in &left_out {
+        text += &format!("  {op:<10} {n:>7}\n");
+    }
+    for path in &empty {
+        text += &format!("\nnothing was replayed of {}\n", path.display());
+    }
     if rebased > 0 {
         text += &format!(
             "\nown elements of ZERO_BASED regions, given to the unit as offsets: {rebased}\n"
         );
     }
-    let skipped: u64 = traces.iter().map(|t| t.not_judged).sum();
-    if skipped > 0 {
-        text += &format!(
-            "\nrequests that were flushed, or refused without a completion to compare: {skipped}\n"
-        );
-    }
     text += &format!("\n{}\n", tally.summary());
-    say(common, &text);
-    write_json(
+    tell(
         common,
+        outputs,
+        &text,
         &json!({
             "config": if common.golden_only { "golden" } else { setup.config() },
             "seed": setup.unit.seed,
@@ -402,8 +547,19 @@ pub fn replay(
             "tally": tally.json(),
             "traces": traces.iter().map(TraceReport::json).collect::<Vec<_>>(),
             "rebased": rebased,
+            "left_out": left_out,
         }),
     )?;
+    if tally.total.replayed == 0 {
+        bail!(
+            "nothing was replayed; expected recordings with something to replay{}",
+            if limit.is_some() || families.is_some() {
+                " after --limit and --families"
+            } else {
+                ""
+            }
+        );
+    }
     Ok(if tally.total.disagreed > 0 {
         Exit::Mismatch
     } else {
@@ -413,7 +569,7 @@ pub fn replay(
 
 /// `tpt textbook`.
 pub fn textbook(common: &Common) -> Result<Exit> {
-    check(common)?;
+    let outputs = check(common, &[])?;
     let setup = Setup::new(common, None);
     let cases = textbook::cases();
     let once = |waves_from| {
@@ -430,8 +586,7 @@ pub fn textbook(common: &Common) -> Result<Exit> {
         let _ = once(from)?;
     }
     note_waves(common, from.is_some());
-    say(common, &report.text());
-    write_json(common, &report.json())?;
+    tell(common, outputs, &report.text(), &report.json())?;
     match error {
         Some(TargetError::Failed(text)) => bail!("{text}"),
         _ if !report.mismatches.is_empty() => Ok(Exit::Mismatch),

@@ -6,6 +6,7 @@
 //! Exit code 0: all is well. 1: a mismatch or a disagreement. 2: bad input or bad use.
 #![forbid(unsafe_code)]
 
+use std::io::Write as _;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -182,7 +183,8 @@ fn main() -> ExitCode {
         Ok(Exit::Good) => ExitCode::SUCCESS,
         Ok(Exit::Mismatch) => ExitCode::from(1),
         Err(e) => {
-            eprintln!("tpt: {e:#}");
+            // If the standard error cannot be written, the exit code has to do.
+            let _ = writeln!(std::io::stderr(), "tpt: {e:#}");
             ExitCode::from(2)
         }
     }

@@ -164,3 +164,160 @@ fn limit_and_families_choose_lines() {
         "replayed: 618, agreed: 618, known differences: 0, disagreed: 0"
     );
 }
+
+/// A run that replayed nothing must not look green.
+#[test]
+fn nothing_replayed_is_code_2() {
+    let good = recording("conformance/rxe").display().to_string();
+    let siw = recording("conformance/siw").display().to_string();
+    let windows = common::lines(&recording("conformance/rxe"))
+        .into_iter()
+        .filter(|l| l.contains("\"op\":\"bind_mw\""))
+        .take(5)
+        .collect::<Vec<_>>()
+        .join("\n");
+    let windows = temporary("windows.jsonl", windows.as_bytes());
+    let windows = windows.display().to_string();
+    let meta = temporary("meta.jsonl", b"{\"ev\":\"meta\",\"name\":\"t\"}\n");
+    let meta = meta.display().to_string();
+    for args in [
+        vec![good.as_str(), "--limit", "0"],
+        vec![good.as_str(), "--limit", "5", "--families", "X"],
+        vec![windows.as_str()],
+        vec![meta.as_str()],
+    ] {
+        let out = tpt(["replay", "--golden-only"].iter().chain(&args));
+        assert_eq!(out.status.code(), Some(2), "{args:?}: {}", stdout(&out));
+        assert!(
+            stderr(&out).contains("nothing was replayed; expected"),
+            "{args:?}: {}",
+            stderr(&out)
+        );
+        assert!(stdout(&out).contains(&format!("nothing was replayed of {}", args[0])));
+    }
+    // Beside a file that does replay, it is said but is no error.
+    let out = tpt(["replay", "--golden-only", &meta, &siw]);
+    assert_eq!(out.status.code(), Some(0));
+    assert!(stdout(&out).contains(&format!("nothing was replayed of {meta}")));
+}
+
+#[test]
+fn what_is_left_out_is_said_by_operation() {
+    let good = recording("conformance/rxe").display().to_string();
+    let out = tpt(["replay", "--golden-only", &good, "--families", "G,H"]);
+    assert_eq!(out.status.code(), Some(0));
+    let text = stdout(&out);
+    for line in ["  alloc_mw       200", "  bind_mw        135"] {
+        assert!(text.lines().any(|l| l == line), "{line}: {text}");
+    }
+    assert!(!text.contains("  dereg_mr "), "{text}");
+}
+
+/// Paths that cannot be written are noticed before the run, and no input is overwritten.
+#[test]
+fn outputs_are_checked_before_the_run() {
+    let lines = common::lines(&recording("conformance/rxe"));
+    let input = temporary("output_input.jsonl", lines[..20].join("\n").as_bytes());
+    let input = input.display().to_string();
+    let folder = env!("CARGO_TARGET_TMPDIR");
+    let missing = format!("{folder}/no/such/folder/x");
+    let linked = format!("{folder}/linked.jsonl");
+    let _ = std::fs::remove_file(&linked);
+    std::fs::hard_link(&input, &linked).unwrap_or_else(|e| panic!("{e}"));
+    let other = format!("{folder}/twice.out");
+    for (args, message) in [
+        (
+            vec!["--golden-only", "--json", &missing],
+            "cannot be written",
+        ),
+        (vec!["--golden-only", "--json", folder], "is a folder"),
+        (vec!["--golden-only", "--json", &input], "is another file"),
+        (vec!["--golden-only", "--json", &linked], "is another file"),
+        (vec!["--waves", &missing], "cannot be written"),
+        (vec!["--waves", folder], "is a folder"),
+        (vec!["--waves", &input], "is another file"),
+        (vec!["--waves", "/dev/null"], "is a device"),
+        (vec!["--waves", &other, "--json", &other], "is another file"),
+    ] {
+        let all = ["replay", input.as_str()].into_iter().chain(args.clone());
+        let out = tpt(all);
+        assert_eq!(out.status.code(), Some(2), "{args:?}: {}", stdout(&out));
+        assert!(stdout(&out).is_empty(), "{args:?}: the run was done");
+        assert!(
+            stderr(&out).contains(message) && stderr(&out).contains("expected"),
+            "{args:?}: {}",
+            stderr(&out)
+        );
+    }
+    assert!(!std::path::Path::new(&other).exists());
+    let content = std::fs::read_to_string(&input).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(content, lines[..20].join("\n"));
+
+    // A report that is there stays if the run fails, and is replaced if it does not.
+    let old = temporary("old.json", &[b'x'; 100_000]);
+    let old = old.display().to_string();
+    let out = tpt(["replay", "--golden-only", "missing", "--json", &old]);
+    assert_eq!(out.status.code(), Some(2));
+    assert_eq!(std::fs::read(&old).map(|b| b.len()).ok(), Some(100_000));
+    let out = tpt(["replay", "--golden-only", &input, "--json", &old]);
+    assert_eq!(out.status.code(), Some(0));
+    let text = std::fs::read_to_string(&old).unwrap_or_else(|e| panic!("{e}"));
+    let report: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(report["tally"]["total"]["replayed"], 20);
+    // A new one is not left behind empty.
+    let new = format!("{folder}/new.json");
+    let out = tpt(["replay", "--golden-only", "missing", "--json", &new]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(!std::path::Path::new(&new).exists());
+}
+
+/// Standard streams that are full or closed: an exit code, never a panic.
+#[cfg(target_os = "linux")]
+#[test]
+fn full_and_closed_streams() {
+    use std::process::{Command, Stdio};
+    let good = recording("conformance/rxe").display().to_string();
+    let full = || {
+        Stdio::from(
+            std::fs::OpenOptions::new()
+                .write(true)
+                .open("/dev/full")
+                .unwrap_or_else(|e| panic!("{e}")),
+        )
+    };
+    let command = |args: &[&str]| {
+        let mut c = Command::new(env!("CARGO_BIN_EXE_tpt"));
+        c.args(args);
+        c
+    };
+    let replay = ["replay", "--golden-only", &good, "--limit", "50"];
+    let json = [&replay[..], &["--json", "-"]].concat();
+    for args in [&replay[..], &json] {
+        let out = command(args).stdout(full()).output();
+        let out = out.unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(out.status.code(), Some(2));
+        assert!(
+            stderr(&out).contains("the standard output cannot be written"),
+            "{}",
+            stderr(&out)
+        );
+        let mut child = command(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|e| panic!("{e}"));
+        drop(child.stdout.take());
+        let out = child.wait_with_output().unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
+        assert!(!stderr(&out).contains("panic"), "{}", stderr(&out));
+    }
+    for (args, code) in [
+        (&json[..], 2),
+        (&["replay", "--golden-only", "missing"][..], 2),
+        (&["run", "--golden-only", "missing"][..], 2),
+    ] {
+        let status = command(args).stdout(Stdio::null()).stderr(full()).status();
+        let status = status.unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(status.code(), Some(code), "{args:?}");
+    }
+}

@@ -4,13 +4,12 @@
 //! Compares the verdict by the rules with the recorded one.
 
 use crate::tally::Judgement;
-use crate::verbs::{class_of_status, Class, Refusal, Side, Why};
+use crate::verbs::{class_of_status, total, Class, Refusal, Side, Verb, Why};
 
-use super::parse::Case;
+use super::parse::{Case, Outcome, Transfer, NO_COMPLETION, STATUSES};
 use tpt_golden::types::Syndrome;
 
-/// Driver name of the iWARP recordings. It reports a refused remote access as a torn connection,
-/// so classes say nothing there.
+/// Driver name of the iWARP recordings. It reports a refused remote access as a torn connection.
 pub const IWARP: &str = "siw";
 
 /// What is special about the regions of a case; picks the words of the table of differences.
@@ -27,10 +26,13 @@ pub struct Traits {
 }
 
 /// Judges a data transfer.
-pub fn transfer(case: &Case, refusals: &[Refusal], t: Traits) -> Judgement {
+pub fn transfer(case: &Case, tr: &Transfer, refusals: &[Refusal], t: Traits) -> Judgement {
     let accepted = refusals.is_empty();
     if case.flagged() {
         return Judgement::Known(rule_followed(case, refusals, t));
+    }
+    if let Some(what) = contradiction(&case.outcome) {
+        return Judgement::Disagreed(what);
     }
     match (accepted, case.outcome.accepted) {
         (true, true) => Judgement::Agreed,
@@ -41,10 +43,63 @@ pub fn transfer(case: &Case, refusals: &[Refusal], t: Traits) -> Judgement {
             "refused ({}), but the recording says accepted",
             list(refusals)
         )),
-        (false, false) => match class_differs(case, refusals) {
+        (false, false) => match class_differs(case, tr, refusals) {
             None => Judgement::Agreed,
             Some(what) => Judgement::Disagreed(what),
         },
+    }
+}
+
+/// Does the outcome of a work request contradict itself? `accepted` means: posted, SUCCESS at the
+/// requester, at every receive and at the probe, and the right bytes.
+pub fn contradiction(o: &Outcome) -> Option<String> {
+    let number = match STATUSES.iter().position(|s| *s == o.wc_status) {
+        Some(n) => n as i64,
+        None => -1,
+    };
+    if o.wc_num.is_some_and(|n| n != number) {
+        return Some(format!(
+            "the recording contradicts itself: status {} has number {number}, not {}",
+            o.wc_status,
+            o.wc_num.unwrap_or_default()
+        ));
+    }
+    let failed = |s: &String| s != "SUCCESS";
+    let trouble = if o.post_errno != 0 {
+        Some(format!("the post failed with errno {}", o.post_errno))
+    } else if o.post_recv_errno != 0 {
+        Some(format!(
+            "the post of the receive failed with errno {}",
+            o.post_recv_errno
+        ))
+    } else if failed(&o.wc_status) {
+        Some(format!("the completion is {}", o.wc_status))
+    } else if let Some(s) = o.resp_wc.iter().find(|s| failed(s)) {
+        Some(format!("the receive ended with {s}"))
+    } else if let Some(s) = o.probe_wc.as_ref().filter(|s| failed(s)) {
+        Some(format!("the probe ended with {s}"))
+    } else {
+        None
+    };
+    match (o.accepted, trouble) {
+        (true, Some(what)) => Some(format!(
+            "the recording contradicts itself: accepted, but {what}"
+        )),
+        (true, None) if o.data_ok == Some(false) => {
+            Some("the recording says accepted, but the bytes are wrong".into())
+        }
+        (false, None) => {
+            Some("the recording contradicts itself: refused, but everything is SUCCESS".into())
+        }
+        (false, Some(_)) if o.post_errno != 0 && o.wc_status != NO_COMPLETION => Some(format!(
+            "the recording contradicts itself: the post failed, but the completion is {}",
+            o.wc_status
+        )),
+        (false, Some(_)) if o.outside_target > 0 => Some(format!(
+            "refused, but {} bytes outside the destination changed",
+            o.outside_target
+        )),
+        _ => None,
     }
 }
 
@@ -64,33 +119,80 @@ fn list(refusals: &[Refusal]) -> String {
         .join("; ")
 }
 
+/// May the library or the driver have refused this when it was posted? They see what the
+/// requester alone knows: operations that the transport does not have, results that are too short,
+/// misaligned atomics. Keys and ranges are not looked at.
+fn refused_at_post(tr: &Transfer, refusals: &[Refusal]) -> bool {
+    let misaligned = tr.verb.is_atomic() && tr.remote.is_some_and(|(va, _)| va % 8 != 0);
+    misaligned
+        || refusals
+            .iter()
+            .any(|r| r.side == Side::Local && matches!(r.why, Why::Before(_)))
+}
+
 /// Both sides refuse: do they mean the same?
-fn class_differs(case: &Case, refusals: &[Refusal]) -> Option<String> {
-    if case.outcome.post_errno != 0 || case.sub == "recv_short" {
-        return None;
-    }
-    let recorded = class_of_status(&case.outcome.wc_status)?;
-    let fits = |r: &Refusal| match recorded {
-        Class::RemoteAccess | Class::RemoteInvalid => r.side == Side::Remote && r.class == recorded,
-        Class::RemoteOperation => r.class == Class::RemoteOperation,
-        Class::Local => r.side == Side::Local,
-    };
-    if recorded == Class::Local && case.driver == IWARP {
-        return None;
-    }
-    if refusals.iter().any(fits) {
-        None
+fn class_differs(case: &Case, tr: &Transfer, refusals: &[Refusal]) -> Option<String> {
+    let o = &case.outcome;
+    let fits = if o.post_errno != 0 {
+        refused_at_post(tr, refusals)
+    } else if case.driver == IWARP {
+        fits_iwarp(o, tr, refusals)
     } else {
-        Some(format!(
+        fits_class(o, tr, refusals)
+    };
+    (!fits).then(|| {
+        format!(
             "refused as {}, but the recording says {}",
             list(refusals),
-            case.outcome.wc_status
-        ))
+            status(case)
+        )
+    })
+}
+
+/// Statuses of a refusal by the rules of InfiniBand. Which local code is reported is not compared,
+/// nor which side's refusal when both sides refuse.
+fn fits_class(o: &Outcome, tr: &Transfer, refusals: &[Refusal]) -> bool {
+    let on = |side| refusals.iter().filter(move |r| r.side == side);
+    // The queue pair's own rule is looked at before the key.
+    let remote = on(Side::Remote)
+        .find(|r| matches!(r.why, Why::Before(_)))
+        .or_else(|| on(Side::Remote).next());
+    let too_short = tr
+        .receive
+        .as_deref()
+        .is_some_and(|r| tr.verb == Verb::Send && total(r) < total(&tr.elements));
+    match class_of_status(&o.wc_status) {
+        Some(Class::RemoteInvalid) if too_short => true,
+        Some(c @ (Class::RemoteAccess | Class::RemoteInvalid)) => {
+            remote.is_some_and(|r| r.class == c)
+        }
+        Some(Class::RemoteOperation) => refusals.iter().any(|r| r.class == Class::RemoteOperation),
+        Some(Class::Local) => on(Side::Local).next().is_some(),
+        // LOC_LEN_ERR: a message or a result whose length does not fit.
+        None => o.wc_status == "LOC_LEN_ERR" && on(Side::Local).next().is_some(),
+    }
+}
+
+/// Statuses of a refusal by the iWARP driver, which has no classes: a refused remote access tears
+/// the connection down. The requester of a write or a send sees SUCCESS (the probe or the receive
+/// tells), or its own failure if the connection was lost while it was sending.
+fn fits_iwarp(o: &Outcome, tr: &Transfer, refusals: &[Refusal]) -> bool {
+    let local = refusals.iter().any(|r| r.side == Side::Local);
+    let far = refusals.iter().any(|r| r.side != Side::Local);
+    match o.wc_status.as_str() {
+        "SUCCESS" => far && tr.verb != Verb::Read,
+        "WR_FLUSH_ERR" => far || local,
+        "LOC_QP_OP_ERR" => local || (far && tr.verb != Verb::Read),
+        "LOC_PROT_ERR" | "GENERAL_ERR" => local,
+        _ => false,
     }
 }
 
 /// The rule that is followed on a flagged line.
 fn rule_followed(case: &Case, refusals: &[Refusal], t: Traits) -> String {
+    if let Some(why) = case.nothing_to_compare() {
+        return format!("{why} ({})", case.op);
+    }
     if refusals.is_empty() == case.outcome.accepted {
         return if case.outcome.data_ok == Some(false) {
             "same verdict, but the driver moved other bytes than asked".into()

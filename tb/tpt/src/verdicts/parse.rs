@@ -3,6 +3,8 @@
 
 //! Parser of recorded verdicts: one case a line.
 
+use tpt_golden::types::Access;
+
 use crate::input::{BadInput, Object, Place};
 use crate::verbs::{Element, Verb};
 
@@ -50,15 +52,16 @@ pub enum Mapping {
 }
 
 impl Mapping {
-    /// From the recording's name: `rw...` is writable; `ro...`, `rx...` and `none` (a pin does not
-    /// need the process's own right to read) are read-only; the others name holes, addresses of
-    /// the kernel and the like.
-    pub fn from_name(name: &str) -> Self {
+    /// From the recording's name, one of [`MAPPINGS`]: `rw...` is writable; `ro...`, `rx...` and
+    /// `none` (a pin does not need the process's own right to read) are read-only; the others name
+    /// holes, addresses of the kernel and the like.
+    pub fn from_name(name: &str) -> Option<Self> {
         match name {
-            "none" => Self::ReadOnly,
-            n if n.starts_with("rw") => Self::Writable,
-            n if n.starts_with("ro") || n.starts_with("rx") => Self::ReadOnly,
-            _ => Self::Unmapped,
+            n if !MAPPINGS.contains(&n) => None,
+            "none" => Some(Self::ReadOnly),
+            n if n.starts_with("rw") => Some(Self::Writable),
+            n if n.starts_with("ro") || n.starts_with("rx") => Some(Self::ReadOnly),
+            _ => Some(Self::Unmapped),
         }
     }
 }
@@ -114,6 +117,8 @@ pub enum Action {
     Transfer(Transfer),
     /// A re-registration.
     Reregister,
+    /// A deregistration of the listed region with this name; no window is bound to it.
+    Deregister(String),
     /// Something that needs windows or invalidation; the name of the operation.
     Window(String),
     /// The line says itself that it was not run.
@@ -125,12 +130,24 @@ pub enum Action {
 pub struct Outcome {
     /// Accepted.
     pub accepted: bool,
+    /// Errno of a registration or deregistration; 0 for work requests.
+    pub errno: i64,
     /// Errno of the post.
     pub post_errno: i64,
+    /// Errno of the post of the receive.
+    pub post_recv_errno: i64,
     /// Completion status at the requester; empty if none is recorded.
     pub wc_status: String,
+    /// Number of that status, if it is recorded.
+    pub wc_num: Option<i64>,
+    /// Completion statuses of the responder's receives.
+    pub resp_wc: Vec<String>,
+    /// Completion status of the read that follows an iWARP write or send.
+    pub probe_wc: Option<String>,
     /// The bytes were right (or untouched); `None` if that could not be computed.
     pub data_ok: Option<bool>,
+    /// Bytes that changed outside the intended destination.
+    pub outside_target: u64,
 }
 
 /// One line.
@@ -152,7 +169,9 @@ pub struct Case {
     pub mrs: Vec<Mr>,
     /// Windows are listed.
     pub windows: bool,
-    /// Operation.
+    /// Name of the operation.
+    pub op: String,
+    /// What is to be done.
     pub action: Action,
     /// Observation.
     pub outcome: Outcome,
@@ -169,10 +188,73 @@ impl Case {
     pub fn flagged(&self) -> bool {
         self.differs || self.unsupported || self.not_run.is_some()
     }
+
+    /// The line says itself that nothing was observed.
+    pub fn nothing_to_compare(&self) -> Option<&'static str> {
+        if self.not_run.is_some() {
+            Some("not run by the recorder: nothing to compare")
+        } else if self.unsupported {
+            Some("not supported by the driver: nothing to compare")
+        } else {
+            None
+        }
+    }
 }
 
 /// Families of the recording.
 pub const FAMILIES: &[&str] = &["A", "B", "C", "D", "E", "F", "G", "H", "X"];
+
+/// Drivers whose recordings are understood.
+pub const DRIVERS: &[&str] = &["rxe", "siw"];
+
+/// Names of the mappings under a registration.
+pub const MAPPINGS: &[&str] = &[
+    "rw",
+    "rw_shared_file",
+    "ro_private_anon",
+    "ro_private_file",
+    "ro_shared_file",
+    "rx_private_anon",
+    "none",
+    "hole",
+    "mostly_unmapped",
+    "unmapped",
+    "beyond_eof",
+    "kernel",
+    "noncanonical",
+];
+
+/// Completion statuses: `IBV_WC_*` in the order of their numbers.
+pub const STATUSES: &[&str] = &[
+    "SUCCESS",
+    "LOC_LEN_ERR",
+    "LOC_QP_OP_ERR",
+    "LOC_EEC_OP_ERR",
+    "LOC_PROT_ERR",
+    "WR_FLUSH_ERR",
+    "MW_BIND_ERR",
+    "BAD_RESP_ERR",
+    "LOC_ACCESS_ERR",
+    "REM_INV_REQ_ERR",
+    "REM_ACCESS_ERR",
+    "REM_OP_ERR",
+    "RETRY_EXC_ERR",
+    "RNR_RETRY_EXC_ERR",
+    "LOC_RDD_VIOL_ERR",
+    "REM_INV_RD_REQ_ERR",
+    "REM_ABORT_ERR",
+    "INV_EECN_ERR",
+    "INV_EEC_STATE_ERR",
+    "FATAL_ERR",
+    "RESP_TIMEOUT_ERR",
+    "GENERAL_ERR",
+];
+
+/// Stands for "no completion came".
+pub const NO_COMPLETION: &str = "NONE";
+
+/// The largest number of an error of Linux.
+const MAX_ERRNO: i64 = 133;
 
 const OPS: &[&str] = &[
     "write",
@@ -198,7 +280,19 @@ pub fn parse(p: &Place, line: &Object) -> Result<Case, BadInput> {
     let unsupported = line.flag(p, "unsupported")? || outcome.flag(p, "unsupported")?;
     let op = line.object(p, "op")?;
     let name = op.one_of(p, "op", OPS)?;
-    let windows = line.has("mws") && !line.objects(p, "mws")?.is_empty();
+    let driver = line.one_of(p, "driver", DRIVERS)?;
+    let listed = if line.has("mws") {
+        line.objects(p, "mws")?
+    } else {
+        Vec::new()
+    };
+    let windows = !listed.is_empty();
+    if windows && family != "G" {
+        return Err(p.bad(
+            format!("windows are listed in a line of family {family}"),
+            "\"mws\" in lines of family G only",
+        ));
+    }
 
     let mut mrs = Vec::new();
     if line.has("mrs") {
@@ -210,17 +304,95 @@ pub fn parse(p: &Place, line: &Object) -> Result<Case, BadInput> {
     // Lines that say themselves that nothing was observed carry only a part of the fields.
     let nothing = not_run.is_some() || unsupported;
     let action = match name {
-        "send_inv" | "local_inv" | "bind_mw" | "alloc_mw" | "dereg_mr" => {
-            Action::Window(name.to_owned())
-        }
-        _ if nothing => Action::NotRun(name.to_owned()),
+        "send_inv" | "local_inv" | "bind_mw" | "alloc_mw" => Action::Window(name.to_owned()),
+        "rereg_mr" if nothing => Action::NotRun(name.to_owned()),
         "rereg_mr" => Action::Reregister,
-        "reg_mr" => parse_registration(p, &op)?,
+        "dereg_mr" if nothing => Action::NotRun(name.to_owned()),
+        "dereg_mr" => {
+            let mr = op.str(p, "mr")?;
+            if !mrs.iter().any(|m: &Mr| m.name == mr) {
+                return Err(p.bad(
+                    format!("\"op.mr\" is {mr:?}"),
+                    "the name of a listed region",
+                ));
+            }
+            let mut bound = false;
+            for w in &listed {
+                bound |= w.str(p, "state")? == "valid" && w.opt_str(p, "mr")? == Some(mr);
+            }
+            if bound {
+                Action::Window(name.to_owned())
+            } else {
+                Action::Deregister(mr.to_owned())
+            }
+        }
+        "reg_mr" if nothing && !has(&op, &["addr", "length", "access", "qp_pd", "mapping"]) => {
+            Action::NotRun(name.to_owned())
+        }
+        "reg_mr" => parse_registration(p, &op, family == "H")?,
+        _ if nothing && !has(&op, TRANSFER) => {
+            if has(&op, &["sges", "qp_pd"]) && op.opt_str(p, "check")? == Some("local") {
+                Action::Transfer(parse_local_half(p, &op, name)?)
+            } else {
+                Action::NotRun(name.to_owned())
+            }
+        }
         _ => Action::Transfer(parse_transfer(p, &op, name)?),
     };
-    let accepted = match action {
-        Action::Window(_) | Action::NotRun(_) => outcome.flag(p, "accepted")?,
-        _ => outcome.bool(p, "accepted")?,
+    let free = nothing || matches!(action, Action::Window(_) | Action::NotRun(_));
+    let accepted = if free {
+        outcome.flag(p, "accepted")?
+    } else {
+        outcome.bool(p, "accepted")?
+    };
+    let is_transfer = matches!(action, Action::Transfer(_));
+    if is_transfer && !free && !outcome.has("wc_status") {
+        return Err(p.bad(
+            "\"outcome.wc_status\" is missing",
+            "the completion status, or NONE",
+        ));
+    }
+    if !is_transfer && !free && !outcome.has("errno") {
+        return Err(p.bad("\"outcome.errno\" is missing", "0 or an error number"));
+    }
+    let mut resp_wc = Vec::new();
+    if outcome.has("resp_wc") {
+        for wc in outcome.objects(p, "resp_wc")? {
+            resp_wc.push(status(p, &wc, "status")?);
+        }
+    }
+    let outcome = Outcome {
+        accepted,
+        errno: errno(p, &outcome, "errno")?,
+        post_errno: errno(p, &outcome, "post_errno")?,
+        post_recv_errno: errno(p, &outcome, "post_recv_errno")?,
+        wc_status: if outcome.has("wc_status") {
+            status(p, &outcome, "wc_status")?
+        } else {
+            String::new()
+        },
+        wc_num: outcome.opt_i64(p, "wc_num")?,
+        resp_wc,
+        probe_wc: if outcome.has("probe_wc") {
+            Some(status(p, &outcome, "probe_wc")?)
+        } else {
+            None
+        },
+        data_ok: if outcome.has("data_ok") {
+            Some(outcome.bool(p, "data_ok")?)
+        } else {
+            None
+        },
+        outside_target: if outcome.has("changed") {
+            let changed = outcome.object(p, "changed")?;
+            if changed.has("outside_target") {
+                changed.u64(p, "outside_target")?
+            } else {
+                0
+            }
+        } else {
+            0
+        },
     };
     Ok(Case {
         line: p.line,
@@ -228,27 +400,50 @@ pub fn parse(p: &Place, line: &Object) -> Result<Case, BadInput> {
         family: family.chars().next().unwrap_or('?'),
         sub: line.opt_str(p, "sub")?.unwrap_or_default().to_owned(),
         note: line.opt_str(p, "note")?.unwrap_or_default().to_owned(),
-        driver: line.str(p, "driver")?.to_owned(),
+        driver: driver.to_owned(),
         mrs,
         windows,
+        op: name.to_owned(),
         action,
-        outcome: Outcome {
-            accepted,
-            post_errno: outcome.opt_i64(p, "post_errno")?.unwrap_or(0),
-            wc_status: outcome
-                .opt_str(p, "wc_status")?
-                .unwrap_or_default()
-                .to_owned(),
-            data_ok: if outcome.has("data_ok") {
-                Some(outcome.bool(p, "data_ok")?)
-            } else {
-                None
-            },
-        },
+        outcome,
         differs: line.flag(p, "differs_from_ib")?,
         unsupported,
         not_run,
     })
+}
+
+/// Fields of a whole work request.
+const TRANSFER: &[&str] = &[
+    "sges",
+    "req_pd",
+    "resp_pd",
+    "resp_qp_access",
+    "req_qpn",
+    "resp_qpn",
+];
+
+fn has(op: &Object, names: &[&str]) -> bool {
+    names.iter().all(|n| op.has(n))
+}
+
+/// A completion status out of the closed list.
+fn status(p: &Place, o: &Object, name: &str) -> Result<String, BadInput> {
+    let mut known = STATUSES.to_vec();
+    known.push(NO_COMPLETION);
+    o.one_of(p, name, &known).map(str::to_owned)
+}
+
+/// An error number; 0 if it is absent.
+fn errno(p: &Place, o: &Object, name: &str) -> Result<i64, BadInput> {
+    let n = o.opt_i64(p, name)?.unwrap_or(0);
+    if (0..=MAX_ERRNO).contains(&n) {
+        Ok(n)
+    } else {
+        Err(p.bad(
+            format!("\"outcome.{name}\" is {n}"),
+            format!("0 or an error number up to {MAX_ERRNO}"),
+        ))
+    }
 }
 
 fn parse_mr(p: &Place, mr: &Object) -> Result<Mr, BadInput> {
@@ -275,9 +470,10 @@ fn parse_mr(p: &Place, mr: &Object) -> Result<Mr, BadInput> {
     })
 }
 
-fn parse_registration(p: &Place, op: &Object) -> Result<Action, BadInput> {
+/// Only lines of family H may be one of a sequence.
+fn parse_registration(p: &Place, op: &Object, sequences: bool) -> Result<Action, BadInput> {
     let addr = op.u64(p, "addr")?;
-    let sequence = op.has("seq");
+    let sequence = sequences && op.has("seq");
     let registration = Registration {
         pd: op.bits(p, "qp_pd", 16)? as u32,
         addr,
@@ -291,7 +487,8 @@ fn parse_registration(p: &Place, op: &Object) -> Result<Action, BadInput> {
         mapping: if sequence && !op.has("mapping") {
             Mapping::Writable
         } else {
-            Mapping::from_name(op.str(p, "mapping")?)
+            let name = op.one_of(p, "mapping", MAPPINGS)?;
+            Mapping::from_name(name).unwrap_or(Mapping::Unmapped)
         },
     };
     Ok(if sequence {
@@ -314,13 +511,33 @@ fn parse_elements(p: &Place, op: &Object, name: &str) -> Result<Vec<Element>, Ba
         .collect()
 }
 
-fn parse_transfer(p: &Place, op: &Object, name: &str) -> Result<Transfer, BadInput> {
-    let Some(verb) = Verb::from_name(name) else {
-        return Err(p.bad(
+fn verb(p: &Place, name: &str) -> Result<Verb, BadInput> {
+    Verb::from_name(name).ok_or_else(|| {
+        p.bad(
             format!("\"op.op\" is {name:?}"),
             format!("one of {}", OPS.join(", ")),
-        ));
-    };
+        )
+    })
+}
+
+/// The requester's half of a work request that was not run and of which no more is recorded.
+fn parse_local_half(p: &Place, op: &Object, name: &str) -> Result<Transfer, BadInput> {
+    let pd = op.bits(p, "qp_pd", 16)? as u32;
+    Ok(Transfer {
+        verb: verb(p, name)?,
+        elements: parse_elements(p, op, "sges")?,
+        remote: None,
+        receive: None,
+        req_pd: pd,
+        resp_pd: pd,
+        resp_access: Access::ANY_REMOTE.0,
+        req_qpn: 0,
+        resp_qpn: 0,
+    })
+}
+
+fn parse_transfer(p: &Place, op: &Object, name: &str) -> Result<Transfer, BadInput> {
+    let verb = verb(p, name)?;
     let remote = if verb.remote_op().is_some() {
         Some((op.u64(p, "remote_addr")?, op.u32(p, "rkey")?))
     } else {

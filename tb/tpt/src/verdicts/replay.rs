@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use tpt_golden::frames::FrameList;
 use tpt_golden::mtt::Shape;
-use tpt_golden::types::{Access, CmdOp, Command, Encoding, Key, Op, Request, Status, LEVEL_FLAT};
+use tpt_golden::types::{
+    Access, CmdOp, Command, Encoding, Key, Op, Request, Status, Syndrome, LEVEL_FLAT,
+};
 
 use super::judge::{self, Traits, IWARP};
 use super::keys::{self, Pair};
@@ -88,6 +90,8 @@ pub struct Replayer {
     sequence: VecDeque<Region>,
     waiting: Vec<Waiting>,
     batch: Vec<Access1>,
+    /// Items left out because they need windows or invalidation, by operation.
+    pub left_out: BTreeMap<String, u64>,
     /// Local elements of ZERO_BASED regions that were given as offsets.
     pub rebased: u64,
     /// Accesses that were sent.
@@ -161,41 +165,34 @@ impl Replayer {
         case: Case,
         tally: &mut Tally,
     ) -> Result<(), TargetError> {
-        let mut settle = |case: &Case, j: Judgement| record(tally, file, case, j);
-        if case.windows || case.family == 'G' {
-            settle(&case, Judgement::NeedsWindows);
-            return Ok(());
-        }
-        match &case.action {
-            Action::Window(_) => settle(&case, Judgement::NeedsWindows),
-            Action::NotRun(op) => {
-                let why = if case.not_run.is_some() {
-                    "not run by the recorder: nothing to compare"
-                } else {
-                    "not supported by the driver: nothing to compare"
-                };
-                let j = if case.flagged() {
-                    Judgement::Known(format!("{why} ({op})"))
-                } else {
-                    Judgement::Disagreed("not run, and not flagged".into())
-                };
-                settle(&case, j);
+        let j = match &case.action {
+            _ if case.windows && !matches!(case.action, Action::Deregister(_)) => {
+                self.leave_out(&case.op)
             }
-            Action::Reregister => settle(
-                &case,
-                Judgement::Disagreed("a re-registration without the flag \"unsupported\"".into()),
-            ),
-            Action::Register(r) => {
-                let j = self.register_case(t, &case, r)?;
-                settle(&case, j);
+            Action::Window(op) => self.leave_out(op),
+            Action::NotRun(op) => match case.nothing_to_compare() {
+                Some(why) => Judgement::Known(format!("{why} ({op})")),
+                None => Judgement::Disagreed("not run, and not flagged".into()),
+            },
+            Action::Reregister => {
+                Judgement::Disagreed("a re-registration without the flag \"unsupported\"".into())
             }
-            Action::KeySequence(r) => {
-                let j = self.key_case(t, &case, r)?;
-                settle(&case, j);
+            Action::Register(r) => self.register_case(t, &case, r)?,
+            Action::KeySequence(r) => self.key_case(t, &case, r)?,
+            Action::Deregister(name) => {
+                // What waits may use the region.
+                self.flush(t, file, tally)?;
+                self.deregister_case(t, file, &case, name, tally)?
             }
-            Action::Transfer(_) => self.transfer_case(t, file, case, tally)?,
-        }
+            Action::Transfer(_) => return self.transfer_case(t, file, case, tally),
+        };
+        record(tally, file, &case, j);
         Ok(())
+    }
+
+    fn leave_out(&mut self, op: &str) -> Judgement {
+        *self.left_out.entry(op.to_owned()).or_default() += 1;
+        Judgement::NeedsWindows
     }
 
     /// Judges what is still waiting and deregisters everything.
@@ -355,15 +352,18 @@ impl Replayer {
                 .map(|l| (l.region.lkey, l.region.rkey))
                 .or_else(|| self.stale.get(&id).copied());
             if let Some((our_lkey, our_rkey)) = ours {
-                pairs.push(Pair {
+                let pair = Pair {
                     lkey: mr.lkey,
                     rkey: mr.rkey,
                     our_lkey,
                     our_rkey,
-                });
+                };
+                pairs.push((mr.state == MrState::Gone, pair));
             }
         }
-        Ok(Ok(pairs))
+        // A key that was issued again belongs to the region that is alive.
+        pairs.sort_by_key(|(gone, _)| *gone);
+        Ok(Ok(pairs.into_iter().map(|(_, pair)| pair).collect()))
     }
 
     fn transfer_case(
@@ -501,11 +501,103 @@ impl Replayer {
             }
             let j = match wrong {
                 Some(what) => Judgement::Disagreed(what),
-                None => judge::transfer(&w.case, &refusals, w.traits),
+                None => match &w.case.action {
+                    Action::Transfer(tr) => judge::transfer(&w.case, tr, &refusals, w.traits),
+                    _ => Judgement::Disagreed("not a transfer".into()),
+                },
             };
             record(tally, file, &w.case, j);
         }
         Ok(())
+    }
+
+    /// A deregistration: the region goes, and its keys with it.
+    fn deregister_case(
+        &mut self,
+        t: &mut dyn Target,
+        file: &str,
+        case: &Case,
+        name: &str,
+        tally: &mut Tally,
+    ) -> Result<Judgement, TargetError> {
+        if let Err(what) = self.prepare(t, file, case, tally)? {
+            return Ok(Judgement::Disagreed(what));
+        }
+        let Some(mr) = case.mrs.iter().find(|m| m.name == name) else {
+            return Ok(Judgement::Disagreed(format!("no region named {name}")));
+        };
+        let id = Identity::of(mr);
+        let Some(live) = self.live.get(&id).cloned() else {
+            return Ok(verdict(case, Some("a region that does not exist"), None));
+        };
+        self.retire(t, &id)?;
+        let mut stale = vec![probe(
+            live.region.lkey,
+            Op::LocalRead,
+            mr.pd,
+            first(mr.va, mr.access),
+        )];
+        if Access(mr.access).contains(Access::REMOTE_READ) {
+            stale.push(probe(
+                live.region.rkey,
+                Op::RemoteRead,
+                mr.pd,
+                first(mr.va, mr.access),
+            ));
+        }
+        let answers = t.access(&stale)?;
+        self.accesses += answers.len() as u64;
+        if answers.iter().any(|a| a.syndrome == Syndrome::Ok) {
+            return Ok(Judgement::Disagreed("a stale key works".into()));
+        }
+        Ok(verdict(case, None, None))
+    }
+
+    /// Registers, or says which rule refuses it.
+    fn attempt(
+        &mut self,
+        t: &mut dyn Target,
+        case: &Case,
+        r: &Registration,
+    ) -> Result<Attempt, TargetError> {
+        let writes = Access(r.access).intersects(Access::LOCAL_WRITE | Access::MW_BIND);
+        // Rules of the unit itself first: it must refuse these whatever the driver does.
+        let by_unit = refused_by_rule(r.iova, r.length).or_else(|| argument_status(r.access));
+        let refused = if let Some(expected) = by_unit {
+            let got = t.refused_command(&bare(pd(r.pd), r.iova, r.length, r.access))?;
+            if got.status != expected {
+                return Ok(Attempt::Wrong(format!(
+                    "the unit answers {}, the rules say {expected}",
+                    got.status
+                )));
+            }
+            match expected {
+                Status::BadLength => "length 0",
+                Status::BadWrap => "start + length past 2^64",
+                Status::BadFlags => "unknown access flags",
+                _ => "REMOTE_WRITE or REMOTE_ATOMIC without LOCAL_WRITE",
+            }
+        } else if refused_by_rule(r.addr, r.length).is_some() {
+            "address + length past 2^64"
+        } else if (r.addr ^ r.iova) & 0xfff != 0 {
+            "page offset of iova and address differ"
+        } else if over_limit(case, r) {
+            "more memory than the process may lock"
+        } else if r.mapping == Mapping::Unmapped {
+            "memory that is not mapped"
+        } else if r.mapping == Mapping::ReadOnly && writes {
+            "LOCAL_WRITE or MW_BIND on memory that is not writable"
+        } else {
+            return Ok(
+                match self.register(t, pd(r.pd), r.addr, r.iova, r.length, r.access)? {
+                    Ok(live) => Attempt::Made(live),
+                    Err(status) => {
+                        Attempt::Wrong(format!("the unit refuses ({status}) what the rules allow"))
+                    }
+                },
+            );
+        };
+        Ok(Attempt::Refused(refused))
     }
 
     /// Family A: the arguments of a registration.
@@ -515,67 +607,17 @@ impl Replayer {
         case: &Case,
         r: &Registration,
     ) -> Result<Judgement, TargetError> {
-        let writes = Access(r.access).intersects(Access::LOCAL_WRITE | Access::MW_BIND);
-        // Rules of the unit itself first: it must refuse these whatever the driver does.
-        let by_unit = refused_by_rule(r.iova, r.length).or_else(|| argument_status(r.access));
-        let refused = if let Some(expected) = by_unit {
-            let got = t.refused_command(&bare(pd(r.pd), r.iova, r.length, r.access))?;
-            if got.status != expected {
-                return Ok(Judgement::Disagreed(format!(
-                    "the unit answers {}, the rules say {expected}",
-                    got.status
-                )));
-            }
-            Some(match expected {
-                Status::BadLength => "length 0",
-                Status::BadWrap => "start + length past 2^64",
-                Status::BadFlags => "unknown access flags",
-                _ => "REMOTE_WRITE or REMOTE_ATOMIC without LOCAL_WRITE",
-            })
-        } else if refused_by_rule(r.addr, r.length).is_some() {
-            Some("address + length past 2^64")
-        } else if (r.addr ^ r.iova) & 0xfff != 0 {
-            Some("page offset of iova and address differ")
-        } else if over_limit(case, r) {
-            Some("more memory than the process may lock")
-        } else if r.mapping == Mapping::Unmapped {
-            Some("memory that is not mapped")
-        } else if r.mapping == Mapping::ReadOnly && writes {
-            Some("LOCAL_WRITE or MW_BIND on memory that is not writable")
-        } else {
-            match self.register(t, pd(r.pd), r.addr, r.iova, r.length, r.access)? {
-                Ok(live) => {
-                    let keys = self.check_keys(&live.region, r.access);
-                    self.drop_region(t, live.region)?;
-                    if let Err(what) = keys {
-                        return Ok(Judgement::Disagreed(what));
-                    }
-                    None
-                }
-                Err(status) => {
-                    return Ok(Judgement::Disagreed(format!(
-                        "the unit refuses ({status}) what the rules allow"
-                    )))
+        Ok(match self.attempt(t, case, r)? {
+            Attempt::Wrong(what) => Judgement::Disagreed(what),
+            Attempt::Refused(why) => verdict(case, Some(why), Some(r.mapping)),
+            Attempt::Made(live) => {
+                let keys = self.check_keys(&live.region, r.access);
+                self.drop_region(t, live.region)?;
+                match keys {
+                    Err(what) => Judgement::Disagreed(what),
+                    Ok(()) => verdict(case, None, Some(r.mapping)),
                 }
             }
-        };
-        let accepted = refused.is_none();
-        Ok(if case.flagged() {
-            Judgement::Known(match (refused, accepted == case.outcome.accepted) {
-                (_, true) => "same verdict".into(),
-                (Some(why), _) => format!("registration refused: {why}"),
-                (None, _) if r.mapping == Mapping::ReadOnly => {
-                    "registration accepted: read-only memory without write access".into()
-                }
-                (None, _) => "registration accepted: the rules allow it".into(),
-            })
-        } else if accepted == case.outcome.accepted {
-            Judgement::Agreed
-        } else {
-            Judgement::Disagreed(match refused {
-                Some(why) => format!("refused ({why}), but the recording says accepted"),
-                None => "accepted, but the recording says refused".into(),
-            })
         })
     }
 
@@ -602,73 +644,27 @@ impl Replayer {
         r: &Registration,
     ) -> Result<Judgement, TargetError> {
         let before = self.live_keys.clone();
-        let live = match self.register(t, pd(r.pd), r.addr, r.iova, r.length, r.access)? {
-            Ok(live) => live,
-            Err(status) => {
-                return Ok(Judgement::Disagreed(format!(
-                    "registration refused ({status})"
-                )))
+        let region = match self.attempt(t, case, r)? {
+            Attempt::Wrong(what) => return Ok(Judgement::Disagreed(what)),
+            Attempt::Refused(why) => return Ok(verdict(case, Some(why), Some(r.mapping))),
+            Attempt::Made(live) => live.region,
+        };
+        let wrong = match self.check_keys(&region, r.access) {
+            Ok(()) if before.contains(&region.lkey.0) || before.contains(&region.rkey.0) => {
+                Some("a key was issued twice".to_owned())
             }
+            Ok(()) => self.try_keys(t, &region, r)?,
+            Err(what) => Some(what),
         };
-        let region = live.region;
-        if let Err(what) = self.check_keys(&region, r.access) {
+        if let Some(what) = wrong {
+            self.drop_region(t, region)?;
             return Ok(Judgement::Disagreed(what));
-        }
-        if before.contains(&region.lkey.0) || before.contains(&region.rkey.0) {
-            return Ok(Judgement::Disagreed("a key was issued twice".into()));
-        }
-        let probe = |key: Key, op: Op| Access1 {
-            client: if op == Op::LocalRead {
-                REQUESTER
-            } else {
-                RESPONDER
-            },
-            request: Request {
-                tag: 0,
-                stream: 0,
-                op: op.code(),
-                key,
-                va: r.iova,
-                len: 1,
-                pd: pd(r.pd),
-                qpn: 0,
-            },
-        };
-        let mut probes = vec![probe(region.lkey, Op::LocalRead)];
-        if Access(r.access).contains(Access::REMOTE_READ) {
-            probes.push(probe(region.rkey, Op::RemoteRead));
-        }
-        // The keys do not work in each other's role.
-        let crossed = [
-            probe(region.lkey, Op::RemoteRead),
-            probe(region.rkey, Op::LocalRead),
-        ];
-        let good = t.access(&probes)?;
-        let bad = t.access(&crossed)?;
-        self.accesses += (good.len() + bad.len()) as u64;
-        if let Some(a) = good
-            .iter()
-            .find(|a| a.syndrome != tpt_golden::types::Syndrome::Ok)
-        {
-            return Ok(Judgement::Disagreed(format!(
-                "a new key is refused ({})",
-                a.syndrome
-            )));
-        }
-        if bad
-            .iter()
-            .any(|a| a.syndrome == tpt_golden::types::Syndrome::Ok)
-        {
-            return Ok(Judgement::Disagreed("a key works in the other role".into()));
         }
         if case.sub == "reg_then_dereg" {
             self.drop_region(t, region)?;
-            let after = t.access(&probes)?;
+            let after = t.access(&probes(&region, r))?;
             self.accesses += after.len() as u64;
-            if after
-                .iter()
-                .any(|a| a.syndrome == tpt_golden::types::Syndrome::Ok)
-            {
+            if after.iter().any(|a| a.syndrome == Syndrome::Ok) {
                 return Ok(Judgement::Disagreed("a stale key works".into()));
             }
         } else {
@@ -679,7 +675,123 @@ impl Replayer {
                 }
             }
         }
-        Ok(Judgement::Agreed)
+        Ok(verdict(case, None, Some(r.mapping)))
+    }
+
+    /// New keys must work in their role and in no other; what is wrong.
+    fn try_keys(
+        &mut self,
+        t: &mut dyn Target,
+        region: &Region,
+        r: &Registration,
+    ) -> Result<Option<String>, TargetError> {
+        let crossed = [
+            probe(region.lkey, Op::RemoteRead, r.pd, first(r.iova, r.access)),
+            probe(region.rkey, Op::LocalRead, r.pd, first(r.iova, r.access)),
+        ];
+        let good = t.access(&probes(region, r))?;
+        let bad = t.access(&crossed)?;
+        self.accesses += (good.len() + bad.len()) as u64;
+        if let Some(a) = good.iter().find(|a| a.syndrome != Syndrome::Ok) {
+            return Ok(Some(format!("a new key is refused ({})", a.syndrome)));
+        }
+        if bad.iter().any(|a| a.syndrome == Syndrome::Ok) {
+            return Ok(Some("a key works in the other role".into()));
+        }
+        Ok(None)
+    }
+}
+
+/// How a registration ended.
+enum Attempt {
+    /// It was made.
+    Made(Live),
+    /// A rule refuses it.
+    Refused(&'static str),
+    /// The unit does something else than the rules say.
+    Wrong(String),
+}
+
+/// First address of a region, as its keys take it.
+fn first(start: u64, access: u32) -> u64 {
+    if Access(access).contains(Access::ZERO_BASED) {
+        0
+    } else {
+        start
+    }
+}
+
+/// One byte at the start of a region.
+fn probe(key: Key, op: Op, recorded_pd: u32, va: u64) -> Access1 {
+    Access1 {
+        client: if op == Op::LocalRead {
+            REQUESTER
+        } else {
+            RESPONDER
+        },
+        request: Request {
+            tag: 0,
+            stream: 0,
+            op: op.code(),
+            key,
+            va,
+            len: 1,
+            pd: pd(recorded_pd),
+            qpn: 0,
+        },
+    }
+}
+
+/// Accesses that a new region allows.
+fn probes(region: &Region, r: &Registration) -> Vec<Access1> {
+    let mut out = vec![probe(
+        region.lkey,
+        Op::LocalRead,
+        r.pd,
+        first(r.iova, r.access),
+    )];
+    if Access(r.access).contains(Access::REMOTE_READ) {
+        out.push(probe(
+            region.rkey,
+            Op::RemoteRead,
+            r.pd,
+            first(r.iova, r.access),
+        ));
+    }
+    out
+}
+
+/// Judges a registration or a deregistration; `refused` is the rule that refuses it.
+fn verdict(case: &Case, refused: Option<&'static str>, mapping: Option<Mapping>) -> Judgement {
+    let accepted = refused.is_none();
+    let o = &case.outcome;
+    if case.flagged() {
+        if let Some(why) = case.nothing_to_compare() {
+            return Judgement::Known(format!("{why} ({})", case.op));
+        }
+        return Judgement::Known(match (refused, accepted == o.accepted) {
+            (_, true) => "same verdict".into(),
+            (Some(why), _) => format!("registration refused: {why}"),
+            (None, _) if mapping == Some(Mapping::ReadOnly) => {
+                "registration accepted: read-only memory without write access".into()
+            }
+            (None, _) => "registration accepted: the rules allow it".into(),
+        });
+    }
+    if o.accepted != (o.errno == 0) {
+        return Judgement::Disagreed(format!(
+            "the recording contradicts itself: {} with errno {}",
+            if o.accepted { "accepted" } else { "refused" },
+            o.errno
+        ));
+    }
+    if accepted == o.accepted {
+        Judgement::Agreed
+    } else {
+        Judgement::Disagreed(match refused {
+            Some(why) => format!("refused ({why}), but the recording says accepted"),
+            None => format!("accepted, but the recording says errno {}", o.errno),
+        })
     }
 }
 
@@ -713,10 +825,12 @@ fn argument_status(access: u32) -> Option<Status> {
 
 /// The listed region that a step's recorded key belongs to, in its role.
 fn listed<'a>(mrs: &'a [Mr], step: &Step) -> Option<&'a Mr> {
-    mrs.iter().find(|m| match step.side {
-        Side::Remote => m.rkey != 0 && m.rkey == step.key,
-        Side::Local | Side::Receive => m.lkey == step.key,
-    })
+    mrs.iter()
+        .filter(|m| match step.side {
+            Side::Remote => m.rkey != 0 && m.rkey == step.key,
+            Side::Local | Side::Receive => m.lkey == step.key,
+        })
+        .min_by_key(|m| m.state == MrState::Gone)
 }
 
 fn traits(case: &Case, tr: &Transfer) -> Traits {
