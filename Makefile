@@ -86,6 +86,10 @@ synth-smoke: setup ## synthesise the small configuration for ECP5 and print its 
 mutants: setup ## plant every mutant of tb/mutants.toml in turn; each must make the tests fail
 	$(PY) tools/mutants.py
 
+.PHONY: mutants-run
+mutants-run: setup ## plant a mutant of each rule of the check; `make run` must fail on each
+	$(PY) tools/mutants.py --run
+
 .PHONY: mutants-quick
 mutants-quick: setup ## the same with a few of them (MUTANTS=4 SEED=1)
 	$(PY) tools/mutants.py --sample $(MUTANTS) --seed $(SEED)

@@ -7,7 +7,12 @@ built again for each mutant; what the copy depends on is shared with the ordinar
 unchanged copy must pass the tests. A mutant that does not build is an error of tb/mutants.toml, not
 a success.
 
-    tools/mutants.py [--sample N --seed S] [--only NAME]... [--check] [--list] [--timeout SECONDS]
+With --run the judge is not the tests but what `make run` shows: the textbook scenario and the
+recorded verdicts, in the small configuration. Only the mutants of the check's rules are tried then;
+rules 6 and 11 are about windows, which no command can make yet, so no scenario can show them.
+
+    tools/mutants.py [--run] [--sample N --seed S] [--only NAME]... [--check] [--list]
+                     [--timeout SECONDS]
 """
 
 import argparse
@@ -29,6 +34,8 @@ TREE = WORK / "tree"
 LEFT_OUT = ("docs/", "data/", "scenarios/", ".ci/", "fpga/", "constraints/")
 # The check's rules of docs/rules.md; each must have a mutant.
 RULES = [str(number) for number in range(13)]
+# Rules that `make run` cannot show.
+WINDOW_RULES = ("6", "11")
 
 
 class Mutant:
@@ -106,6 +113,26 @@ def cargo_test(test, timeout, log):
                       print(f"mutants: ... {seconds:.0f} s; {line[:100]}", flush=True))
 
 
+def make_run(timeout, log):
+    """Builds the command in the copy and does what `make run` does, in the small configuration."""
+    target = WORK / "target-run"
+    env = common.environment(TPT_CONFIGS="small", CARGO_TARGET_DIR=str(target))
+    build = [os.environ.get("CARGO", "cargo"), "build", "--release", "-p", "tpt"]
+    result = common.run(build, timeout, cwd=TREE, env=env, log=log)
+    if result.code != 0:
+        return "does not build" if result.code is not None else "build ran out of time", ""
+    tpt = str(target / "release" / "tpt")
+    verdicts = sorted(str(path) for path in (ROOT / "data/conformance").glob("*.jsonl.gz"))
+    for command in ([tpt, "run", "--config", "small", str(ROOT / "scenarios/source-text.tpt")],
+                    [tpt, "replay", "--config", "small", *verdicts]):
+        result = common.run(command, timeout, cwd=ROOT, env=env, log=log)
+        if result.code is None:
+            return "killed (hang)", "tpt " + command[1]
+        if result.code != 0:
+            return "killed", "tpt " + command[1]
+    return "survived", ""
+
+
 def verdict(result):
     """`killed`, `survived`, `killed (hang)` or `does not build`."""
     built = re.search(r"^\s+Running ", result.output, re.M)
@@ -121,7 +148,7 @@ def killers(output):
     return sorted(set(re.findall(r"^test (\S+) \.\.\. FAILED$", output, re.M)))
 
 
-def try_mutant(mutant, timeout):
+def try_mutant(mutant, timeout, by_run=False):
     """Plants one mutant, runs the tests, takes it out again; returns (verdict, tests, seconds)."""
     path = TREE / mutant.file
     original = path.read_text(encoding="utf-8")
@@ -129,6 +156,9 @@ def try_mutant(mutant, timeout):
     start = time.monotonic()
     try:
         path.write_text(mutant.apply(original), encoding="utf-8")
+        if by_run:
+            text, by = make_run(timeout, log)
+            return text, [by] if by else [], time.monotonic() - start
         result = cargo_test(mutant.test, timeout, log)
     finally:
         path.write_text(original, encoding="utf-8")
@@ -139,6 +169,9 @@ def try_mutant(mutant, timeout):
 
 def choose(mutants, args):
     """The mutants to try: by name, or a sample over different files and rules."""
+    if args.run:
+        rules = [rule for rule in RULES if rule not in WINDOW_RULES]
+        mutants = [mutant for mutant in mutants if mutant.rule.split()[0] in rules]
     if args.only:
         known = {mutant.name: mutant for mutant in mutants}
         unknown = [name for name in args.only if name not in known]
@@ -156,6 +189,8 @@ def main():
     parser.add_argument("--sample", type=int, metavar="N", help="try only N, chosen by --seed")
     parser.add_argument("--seed", type=int, default=1, metavar="S")
     parser.add_argument("--only", action="append", metavar="NAME")
+    parser.add_argument("--run", action="store_true",
+                        help="judge by what `make run` shows, not by the tests")
     parser.add_argument("--check", action="store_true", help="only check that all of them fit")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--timeout", type=int, default=600, metavar="SECONDS",
@@ -171,7 +206,12 @@ def main():
     chosen = choose(mutants, args)
     (WORK / "logs").mkdir(parents=True, exist_ok=True)
     copy_tree()
-    for test in sorted({mutant.test for mutant in chosen}):
+    if args.run:
+        text, by = make_run(3 * args.timeout, WORK / "logs" / "unchanged-run.log")
+        if text != "survived":
+            print(f"mutants: the unchanged copy must pass, but: {text} {by}")
+            return 1
+    for test in sorted({mutant.test for mutant in chosen} if not args.run else []):
         print(f"mutants: the unchanged copy, test {test}", flush=True)
         result = cargo_test(test, 2 * args.timeout, WORK / "logs" / f"unchanged-{test}.log")
         if verdict(result) != "survived":
@@ -180,7 +220,7 @@ def main():
             return 1
     rows = []
     for number, mutant in enumerate(chosen, 1):
-        text, tests, seconds = try_mutant(mutant, args.timeout)
+        text, tests, seconds = try_mutant(mutant, args.timeout, args.run)
         by = tests[0] + (f" and {len(tests) - 1} more" if len(tests) > 1 else "") if tests else ""
         rows.append((mutant.name, mutant.rule, text, f"{seconds:.0f}", by))
         print(f"mutants: {number}/{len(chosen)} {mutant.name}: {text} ({seconds:.0f} s)",
