@@ -186,7 +186,13 @@ impl Output {
 
 impl Drop for Output {
     fn drop(&mut self) {
-        if self.new && self.file.metadata().is_ok_and(|m| m.len() == 0) {
+        // By the name: the writer of waves puts a file of its own there.
+        if self.new
+            && self
+                .path
+                .metadata()
+                .is_ok_and(|m| m.is_file() && m.len() == 0)
+        {
             // Nothing can be done about it, and the file is empty.
             let _ = std::fs::remove_file(&self.path);
         }

@@ -74,12 +74,12 @@ pub fn contradiction(o: &Outcome) -> Option<String> {
         ))
     } else if failed(&o.wc_status) {
         Some(format!("the completion is {}", o.wc_status))
-    } else if let Some(s) = o.resp_wc.iter().find(|s| failed(s)) {
-        Some(format!("the receive ended with {s}"))
-    } else if let Some(s) = o.probe_wc.as_ref().filter(|s| failed(s)) {
-        Some(format!("the probe ended with {s}"))
     } else {
-        None
+        let receive = o.resp_wc.iter().find(|s| failed(s));
+        let probe = o.probe_wc.as_ref().filter(|s| failed(s));
+        receive
+            .map(|s| format!("the receive ended with {s}"))
+            .or_else(|| probe.map(|s| format!("the probe ended with {s}")))
     };
     match (o.accepted, trouble) {
         (true, Some(what)) => Some(format!(

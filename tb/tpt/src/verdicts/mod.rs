@@ -7,4 +7,5 @@ pub mod judge;
 pub mod keys;
 pub mod memory;
 pub mod parse;
+pub mod pinning;
 pub mod replay;

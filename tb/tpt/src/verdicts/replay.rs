@@ -15,6 +15,7 @@ use super::judge::{self, Traits, IWARP};
 use super::keys::{self, Pair};
 use super::memory;
 use super::parse::{Action, Case, Mapping, Mr, MrState, Registration, Transfer};
+use super::pinning;
 use crate::addresses;
 use crate::tally::{Judgement, Tally};
 use crate::target::{self, Access1, Refused, Region, Target, TargetError, REQUESTER, RESPONDER};
@@ -28,6 +29,12 @@ const STALE: usize = 1 << 16;
 const SEQUENCE: usize = 256;
 /// Number of the unit's protection domain for the recorded domain 0.
 const PD_BASE: u32 = 0x00_1000;
+
+/// Rules that hold before the unit.
+pub(super) const WRAP: &str = "address + length past 2^64";
+pub(super) const OFFSET: &str = "page offset of iova and address differ";
+pub(super) const UNMAPPED: &str = "memory that is not mapped";
+pub(super) const READ_ONLY: &str = "LOCAL_WRITE or MW_BIND on memory that is not writable";
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Identity {
@@ -577,17 +584,34 @@ impl Replayer {
                 Status::BadFlags => "unknown access flags",
                 _ => "REMOTE_WRITE or REMOTE_ATOMIC without LOCAL_WRITE",
             }
-        } else if refused_by_rule(r.addr, r.length).is_some() {
-            "address + length past 2^64"
-        } else if (r.addr ^ r.iova) & 0xfff != 0 {
-            "page offset of iova and address differ"
         } else if over_limit(case, r) {
             "more memory than the process may lock"
-        } else if r.mapping == Mapping::Unmapped {
-            "memory that is not mapped"
-        } else if r.mapping == Mapping::ReadOnly && writes {
-            "LOCAL_WRITE or MW_BIND on memory that is not writable"
         } else {
+            let rule = if refused_by_rule(r.addr, r.length).is_some() {
+                Some(WRAP)
+            } else if (r.addr ^ r.iova) & 0xfff != 0 {
+                Some(OFFSET)
+            } else if r.mapping == Mapping::Unmapped {
+                Some(UNMAPPED)
+            } else if r.mapping == Mapping::ReadOnly && writes {
+                Some(READ_ONLY)
+            } else {
+                None
+            };
+            // The driver must come to the same by itself.
+            match (rule, pinning::driver_says(r, pd(r.pd))) {
+                (None, Ok(())) => {}
+                (Some(rule), Err(e)) if pinning::same_reason(rule, &e) => {
+                    return Ok(Attempt::Refused(rule))
+                }
+                (rule, said) => {
+                    return Ok(Attempt::Wrong(format!(
+                        "the driver says {}, the rules say {}",
+                        said.err().map_or("accepted".into(), |e| e.to_string()),
+                        rule.unwrap_or("accepted")
+                    )))
+                }
+            }
             return Ok(
                 match self.register(t, pd(r.pd), r.addr, r.iova, r.length, r.access)? {
                     Ok(live) => Attempt::Made(live),
