@@ -8,7 +8,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use tpt_golden::driver::{Caps, DeregOutcome, Driver, DriverError, Memory, Mr, RegArgs};
+use tpt_golden::driver::{
+    Caps, DeregOutcome, Driver, DriverError, Memory, Mr, RegArgs, ReregArgs, ReregOutcome,
+};
 use tpt_golden::frames::{FrameList, Page, Translation};
 use tpt_golden::host::{AllocMode, Host, HostConfig, PhysRange};
 use tpt_golden::keys::KeyMaker;
@@ -17,7 +19,8 @@ use tpt_golden::types::{CmdOp, Command, Completion, Encoding, Key, Status, Syndr
 use tpt_golden::unit::{Conditions, Golden};
 
 use crate::target::{
-    Access1, Answer, Counters, Damage, Refused, Region, RegionId, Registration, Target, TargetError,
+    Access1, Answer, Change, Counters, Damage, Refused, Region, RegionId, Registration, Target,
+    TargetError,
 };
 
 /// Tables and everything else of the host lie from here on: above the frames of recorded guests,
@@ -189,6 +192,18 @@ impl<P: Port> Machine<P> {
     }
 }
 
+fn region(id: RegionId, mr: &Mr) -> Region {
+    Region {
+        id,
+        lkey: mr.lkey(),
+        rkey: mr.rkey(),
+        log_page: mr.table().log_page(),
+        level: mr.table().level(),
+        entries: mr.table().entries(),
+        table_bytes: mr.table().table_bytes(),
+    }
+}
+
 fn ranges(mr: &Mr) -> Vec<Range<u64>> {
     mr.table().ranges().map(|r| r.pa..r.pa + r.len).collect()
 }
@@ -218,15 +233,7 @@ impl<P: Port> Target for Machine<P> {
             Ok(mr) => {
                 self.next += 1;
                 let id = RegionId(self.next);
-                let region = Region {
-                    id,
-                    lkey: mr.lkey(),
-                    rkey: mr.rkey(),
-                    log_page: mr.table().log_page(),
-                    level: mr.table().level(),
-                    entries: mr.table().entries(),
-                    table_bytes: mr.table().table_bytes(),
-                };
+                let region = region(id, &mr);
                 self.regions.insert(id, mr);
                 Ok(Ok(region))
             }
@@ -235,6 +242,70 @@ impl<P: Port> Target for Machine<P> {
                 clock: self.port.clock(),
                 text: other.to_string(),
             }),
+        }
+    }
+
+    fn reregister(
+        &mut self,
+        id: RegionId,
+        change: &Change,
+    ) -> Result<Result<Region, Refused>, TargetError> {
+        let Some(mr) = self.regions.remove(&id) else {
+            return Err(TargetError::Failed(format!("no region {}", id.0)));
+        };
+        let old = ranges(&mr);
+        let args = ReregArgs {
+            translation: change
+                .translation
+                .clone()
+                .map(|(frames, start, length, shape)| {
+                    (Memory::Frames(frames), start, length, shape)
+                }),
+            pd: change.pd,
+            access: change.access,
+        };
+        let (command, handle) = match self.driver.prepare_rereg(&mut self.host, mr, args) {
+            Ok(x) => x,
+            Err(unchanged) => {
+                if let Some(mr) = unchanged.mr {
+                    self.regions.insert(id, *mr);
+                }
+                return Ok(Err(Refused::Driver(unchanged.error.to_string())));
+            }
+        };
+        // The old table is not to be read any more only if there is a new one.
+        let mut release = Vec::new();
+        if let Some(table) = handle.new_table() {
+            release = old;
+            for range in table.ranges() {
+                self.port.allow(range.pa..range.pa + range.len);
+            }
+        }
+        let pages: Translation = handle.translation();
+        let done = self
+            .port
+            .command(&mut self.host.mem, &command, Some(pages), release)?;
+        match self.driver.finish_rereg(&mut self.host, handle, &done) {
+            Ok(ReregOutcome::Done(mr, _)) => {
+                let changed = region(id, &mr);
+                self.regions.insert(id, mr);
+                Ok(Ok(changed))
+            }
+            Ok(ReregOutcome::Pending(_)) => Err(TargetError::Failed(
+                "a re-registration is pending after its final completion".into(),
+            )),
+            Err(unchanged) => {
+                if let Some(mr) = unchanged.mr {
+                    self.regions.insert(id, *mr);
+                }
+                match unchanged.error {
+                    DriverError::Refused(status) => Ok(Err(Refused::Unit(status))),
+                    other => Err(TargetError::Mismatch {
+                        clock: self.port.clock(),
+                        text: other.to_string(),
+                    }),
+                }
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use serde_json::{json, Map, Value};
 use tpt_golden::types::{Command, Completion, Op, Status, Syndrome};
 
 use crate::target::{
-    Access1, Answer, Counters, Damage, Refused, Region, RegionId, Registration, Target, TargetError,
+    Access1, Answer, Change, Counters, Damage, Refused, Region, RegionId, Registration, Target, TargetError,
 };
 use crate::verbs::syndrome_name;
 
@@ -238,6 +238,18 @@ impl Target for Counted<'_> {
                 o.table_bytes += region.table_bytes;
             }
             Err(_) => o.commands_refused += 1,
+        }
+        Ok(made)
+    }
+
+    fn reregister(
+        &mut self,
+        id: RegionId,
+        change: &Change,
+    ) -> Result<Result<Region, Refused>, TargetError> {
+        let made = self.inner.reregister(id, change)?;
+        if made.is_err() {
+            self.operations.commands_refused += 1;
         }
         Ok(made)
     }

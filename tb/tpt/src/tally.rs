@@ -22,6 +22,11 @@ pub enum Judgement {
     Disagreed(String),
     /// The item needs windows and is left out.
     NeedsWindows,
+    /// The recording does not say how the item ended: the unit was compared with the reference
+    /// only.
+    ReferenceOnly,
+    /// The recording says nothing that the unit could be compared with; why.
+    NotJudged(&'static str),
 }
 
 /// Counts of one group.
@@ -37,6 +42,10 @@ pub struct Counts {
     pub disagreed: u64,
     /// Items left out because they need windows.
     pub needs_windows: u64,
+    /// Items without an end in the recording.
+    pub reference_only: u64,
+    /// Items with an end that says nothing.
+    pub not_judged: u64,
 }
 
 impl Counts {
@@ -47,6 +56,8 @@ impl Counts {
         self.known += o.known;
         self.disagreed += o.disagreed;
         self.needs_windows += o.needs_windows;
+        self.reference_only += o.reference_only;
+        self.not_judged += o.not_judged;
     }
 }
 
@@ -70,6 +81,10 @@ pub struct Tally {
     pub groups: BTreeMap<String, Counts>,
     /// Known differences: (group of recordings, rule that is followed) to number of items.
     pub known: BTreeMap<(String, String), u64>,
+    /// Items that are not judged, by the reason.
+    pub not_judged: BTreeMap<&'static str, u64>,
+    /// Pages of regions whose frames are not recorded, and so are invented.
+    pub invented_pages: u64,
     /// The first disagreements.
     pub disagreements: Vec<Disagreement>,
 }
@@ -103,6 +118,11 @@ impl Tally {
                 }
             }
             Judgement::NeedsWindows => c.needs_windows = 1,
+            Judgement::ReferenceOnly => c.reference_only = 1,
+            Judgement::NotJudged(why) => {
+                c.not_judged = 1;
+                *self.not_judged.entry(why).or_default() += 1;
+            }
         }
         c.replayed = c.agreed + c.known + c.disagreed;
         self.total.add(c);
@@ -167,6 +187,24 @@ impl Tally {
                 self.total.needs_windows
             );
         }
+        if self.total.reference_only > 0 {
+            out += &format!(
+                "\nchecked against the reference only, no end in the recording: {}\n",
+                self.total.reference_only
+            );
+        }
+        if self.total.not_judged > 0 {
+            out += &format!("\nnot judged: {}\n", self.total.not_judged);
+            for (why, n) in &self.not_judged {
+                out += &format!("{n:>7}  {why}\n");
+            }
+        }
+        if self.invented_pages > 0 {
+            out += &format!(
+                "\npages whose frames are not recorded, invented: {}\n",
+                self.invented_pages
+            );
+        }
         out
     }
 
@@ -179,6 +217,8 @@ impl Tally {
                 "known_differences": c.known,
                 "disagreed": c.disagreed,
                 "needs_windows": c.needs_windows,
+                "reference_only": c.reference_only,
+                "not_judged": c.not_judged,
             })
         };
         json!({
@@ -188,6 +228,8 @@ impl Tally {
             "known_differences": self.known.iter().map(|((source, rule), n)| {
                 json!({"source": source, "rule": rule, "items": n})
             }).collect::<Vec<_>>(),
+            "not_judged": self.not_judged,
+            "invented_pages": self.invented_pages,
             "disagreements": self.disagreements.iter().map(|d| {
                 json!({"place": d.place, "id": d.id, "what": d.what})
             }).collect::<Vec<_>>(),

@@ -30,6 +30,17 @@ pub struct Registration {
     pub shape: Shape,
 }
 
+/// What to change in a region. `None` leaves it as it is.
+#[derive(Debug, Clone, Default)]
+pub struct Change {
+    /// Other memory: frames, first address (iova), bytes, shape.
+    pub translation: Option<(FrameList, u64, u64, Shape)>,
+    /// Another protection domain.
+    pub pd: Option<u32>,
+    /// Other rights.
+    pub access: Option<Access>,
+}
+
 /// Name of a live registration of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RegionId(pub u32);
@@ -163,6 +174,20 @@ impl std::ops::Add for Counters {
 pub trait Target {
     /// Registers memory as a driver does it.
     fn register(&mut self, args: &Registration) -> Result<Result<Region, Refused>, TargetError>;
+
+    /// Changes a region as a driver does it: it keeps its name and gets new keys. If it is refused,
+    /// the region lives on unchanged.
+    fn reregister(
+        &mut self,
+        id: RegionId,
+        change: &Change,
+    ) -> Result<Result<Region, Refused>, TargetError> {
+        let _ = change;
+        Err(TargetError::Failed(format!(
+            "region {} cannot be changed here",
+            id.0
+        )))
+    }
 
     /// Deregisters. Returns when the fence is done.
     fn deregister(&mut self, id: RegionId) -> Result<Status, TargetError>;

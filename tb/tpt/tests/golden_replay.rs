@@ -184,7 +184,8 @@ fn planted_lies_in_traces_are_found() {
     lie[wc] = lie[wc].replace("SUCCESS", "REM_ACCESS_ERR");
     let (code, line) = check("rping_wc.jsonl", lie);
     assert_eq!(code, Some(1));
-    assert!(line.ends_with("disagreed: 1"), "{line}");
+    // The read, and the next request: nothing succeeds after an error.
+    assert!(line.ends_with("disagreed: 2"), "{line}");
 
     let mut lie = lines.clone();
     let post = lie

@@ -59,6 +59,10 @@ fn wc(status: &str) -> String {
     )
 }
 
+fn wc_send(status: &str) -> String {
+    wc(status).replace("\"opcode\":\"write\"", "\"opcode\":\"send\"")
+}
+
 #[test]
 fn accepted_and_refused_writes() {
     agrees("write.jsonl", &[WRITE, &wc("SUCCESS")], 1);
@@ -137,43 +141,50 @@ fn received(status: &str, bytes: u64) -> String {
 #[test]
 fn receives() {
     let ok = received("SUCCESS", 64);
-    agrees("recv.jsonl", &[RECV, SEND, &wc("SUCCESS"), &ok], 2);
+    agrees("recv.jsonl", &[RECV, SEND, &wc_send("SUCCESS"), &ok], 2);
     // Only the part that the message reaches counts.
     let longer = RECV.replace("64,8738]]", "64,8738],[\"0x20000\",64,1]]");
-    agrees("overhang.jsonl", &[&longer, SEND, &wc("SUCCESS"), &ok], 2);
+    agrees(
+        "overhang.jsonl",
+        &[&longer, SEND, &wc_send("SUCCESS"), &ok],
+        2,
+    );
     let more = received("SUCCESS", 65);
-    disagrees("reached.jsonl", &[&longer, SEND, &wc("SUCCESS"), &more]);
+    disagrees(
+        "reached.jsonl",
+        &[&longer, SEND, &wc_send("SUCCESS"), &more],
+    );
 
     let bad = RECV.replace("8738", "8739");
-    disagrees("recv_bad.jsonl", &[&bad, SEND, &wc("SUCCESS"), &ok]);
+    disagrees("recv_bad.jsonl", &[&bad, SEND, &wc_send("SUCCESS"), &ok]);
     let failed = received("LOC_QP_OP_ERR", 0);
     // Seen by both sides, in either order, or by the sender alone.
     agrees(
         "recv_bad1.jsonl",
-        &[&bad, SEND, &failed, &wc("REM_OP_ERR")],
+        &[&bad, SEND, &failed, &wc_send("REM_OP_ERR")],
         2,
     );
     agrees(
         "recv_bad2.jsonl",
-        &[&bad, SEND, &wc("REM_OP_ERR"), &failed],
+        &[&bad, SEND, &wc_send("REM_OP_ERR"), &failed],
         2,
     );
     let (code, line, all) = replay_as(
         "RC",
         14,
         "recv_bad3.jsonl",
-        &[&bad, SEND, &wc("REM_OP_ERR")],
+        &[&bad, SEND, &wc_send("REM_OP_ERR")],
     );
     assert_eq!(code, Some(0), "{line} {all}");
     // The same with a good receive is a lie.
-    disagrees("recv_lie.jsonl", &[RECV, SEND, &wc("REM_OP_ERR")]);
+    disagrees("recv_lie.jsonl", &[RECV, SEND, &wc_send("REM_OP_ERR")]);
     // Too short.
     let short = RECV.replace("64,8738", "63,8738");
     let (code, line, all) = replay_as(
         "RC",
         14,
         "short.jsonl",
-        &[&short, SEND, &failed, &wc("REM_OP_ERR")],
+        &[&short, SEND, &failed, &wc_send("REM_OP_ERR")],
     );
     assert_eq!(code, Some(0), "{line} {all}");
 }

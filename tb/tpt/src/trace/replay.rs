@@ -7,26 +7,31 @@
 //!   region lies on the recorded frames; frames that were not recorded are invented.
 //! * A request is sent when it was posted: its own elements by client 0, the remote access by
 //!   client 1, with the domain of the responder's queue pair.
-//! * The elements of a receive are written when its completion was seen, as far as the message
-//!   reached. A receive without a successful completion is checked whole when it was posted.
+//! * The elements of a receive are written when its completion was seen (or before, if its region
+//!   goes away after the message was sent), as far as the message reached. They must be registered
+//!   when it is posted. A receive without a successful completion is checked when it was posted.
+//! * Only what the recording says is judged: a request without a completion of its own or a later
+//!   one that implies it is checked against the reference only, and not counted as agreed.
 //! * One stream per queue pair (its number hashed).
 //! * Both the drivers that record ignore ZERO_BASED: programs give addresses. The replay hands
 //!   offsets to the unit, as its driver would.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::{json, Value};
 use tpt_golden::frames::{FrameList, Page};
 use tpt_golden::mtt::Shape;
-use tpt_golden::types::{Access, CmdOp, Command, Encoding, Key, Request, Role, Status, LEVEL_FLAT};
+use tpt_golden::types::{
+    Access, CmdOp, Command, Encoding, Key, Op, Request, Role, Status, LEVEL_FLAT,
+};
 
 use super::follow::{self, End, Ends};
-use super::parse::{Context, Event, Recv, Reg, Send, SendKind, What};
+use super::parse::{Context, Event, Reg, Send, SendKind, What};
 use crate::addresses;
 use crate::report::{rate, ratio};
 use crate::tally::{Judgement, Tally};
 use crate::target::{self, Access1, Counters, Region, Target, TargetError, REQUESTER, RESPONDER};
-use crate::verbs::{self, class_of_status, Class, QueueRules, Refusal, Side, Step};
+use crate::verbs::{self, class_of_status, Class, QueueRules, Refusal, Side, Step, Verb, Why};
 use crate::verdicts::keys::{self, Pair};
 use crate::verdicts::memory::LAZY;
 use crate::verdicts::replay::stream;
@@ -65,8 +70,12 @@ pub struct TraceReport {
     pub beats: u64,
     /// Posts that failed and so did nothing.
     pub failed_posts: u64,
-    /// Requests that were flushed, or refused without a completion to compare.
+    /// Requests whose end says nothing that the unit could be compared with.
     pub not_judged: u64,
+    /// Requests without an end: checked against the reference only.
+    pub reference_only: u64,
+    /// Pages whose frame is not recorded, and so is invented.
+    pub invented_pages: u64,
     /// Items that disagree.
     pub disagreed: u64,
     /// Receives that no message used: checked when posted.
@@ -136,6 +145,8 @@ impl TraceReport {
             "beats": self.beats,
             "failed_posts": self.failed_posts,
             "not_judged": self.not_judged,
+            "reference_only": self.reference_only,
+            "invented_pages": self.invented_pages,
             "unused_receives": self.unused_receives,
             "disagreed": self.disagreed,
             "unit": self.work.map(|w| crate::report::counters(&w)),
@@ -146,6 +157,10 @@ impl TraceReport {
 #[derive(Debug, Clone)]
 struct Registered {
     region: Region,
+    /// As registered: first address, bytes, rights.
+    start: u64,
+    length: u64,
+    access: u32,
     iova: u64,
     offset: u64,
     frames: FrameList,
@@ -158,6 +173,7 @@ struct Qp {
     peer: Option<u32>,
     srq_pd: Option<u32>,
     reliable: bool,
+    gone: bool,
 }
 
 /// A recorded key: ours, and the region while it lives.
@@ -184,10 +200,28 @@ enum Expect {
     Send(End, bool),
     /// Receive that a message used.
     Received,
-    /// Receive that failed.
-    ReceiveFailed,
+    /// Receive that failed: status, and the message that it holds.
+    ReceiveFailed(String, Option<Message>),
     /// Receive without a use.
     Unused,
+}
+
+/// What is known of the message of a receive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Message {
+    /// Longer than the receive.
+    too_long: bool,
+    /// A write with immediate data.
+    write: bool,
+}
+
+/// What cannot be judged of a request whose own elements can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Half {
+    /// It needs windows.
+    Windows,
+    /// The responder is not in the trace.
+    NoResponder,
 }
 
 #[derive(Debug)]
@@ -198,6 +232,10 @@ struct Waiting {
     first: usize,
     sent: Vec<Sent>,
     expect: Expect,
+    /// Only the own elements are judged.
+    half: Option<Half>,
+    /// What no device can have said, whatever the unit says.
+    odd: Option<String>,
 }
 
 /// Replays one trace.
@@ -213,6 +251,12 @@ pub struct Replayer<'a> {
     regions: Vec<Option<Registered>>,
     live: HashSet<u32>,
     window_keys: HashSet<u32>,
+    /// By L_Key: receives whose completion is still to come.
+    open: HashMap<u32, BTreeSet<usize>>,
+    /// Receives that were checked before their completion.
+    done: HashSet<usize>,
+    /// Receives over memory that was not registered when they were posted.
+    unregistered: HashSet<usize>,
     batch: Vec<Access1>,
     waiting: Vec<Waiting>,
     invented: u64,
@@ -220,7 +264,12 @@ pub struct Replayer<'a> {
 }
 
 /// The frames of a registration: recorded ones, and invented ones where none are.
-fn frames(reg: &Reg, parts: &[&super::parse::Pages], invented: &mut u64) -> FrameList {
+fn frames(
+    reg: &Reg,
+    parts: &[&super::parse::Pages],
+    invented: &mut u64,
+    pages: &mut u64,
+) -> FrameList {
     let offset = reg.addr % PAGE;
     let total = ((u128::from(reg.length) + u128::from(offset)).div_ceil(u128::from(PAGE))) as u64;
     let mut list = FrameList::new(12);
@@ -243,6 +292,7 @@ fn frames(reg: &Reg, parts: &[&super::parse::Pages], invented: &mut u64) -> Fram
         *invented = invented.next_multiple_of(512) + page;
         list.push(n, Page::at(INVENTED + *invented * PAGE));
         *invented += n;
+        *pages = pages.saturating_add(n);
     };
     for part in parts {
         if part.first > list.pages() {
@@ -282,6 +332,9 @@ impl<'a> Replayer<'a> {
             regions: Vec::new(),
             live: HashSet::new(),
             window_keys: HashSet::new(),
+            open: HashMap::new(),
+            done: HashSet::new(),
+            unregistered: HashSet::new(),
             batch: Vec::new(),
             waiting: Vec::new(),
             invented: 0,
@@ -307,7 +360,12 @@ impl<'a> Replayer<'a> {
     }
 
     fn judge(&mut self, tally: &mut Tally, line: u64, what: &str, j: Judgement) {
-        self.report.disagreed += u64::from(matches!(j, Judgement::Disagreed(_)));
+        match j {
+            Judgement::Disagreed(_) => self.report.disagreed += 1,
+            Judgement::NotJudged(_) => self.report.not_judged += 1,
+            Judgement::ReferenceOnly => self.report.reference_only += 1,
+            _ => {}
+        }
         tally.count(
             &self.report.name,
             "trace",
@@ -328,14 +386,15 @@ impl<'a> Replayer<'a> {
         let pd = self.pd(event.at, reg.pd);
         if reg.errno != 0 {
             let j = self.refused_registration(t, pd, reg)?;
-            if let Some(j) = j {
-                self.judge(tally, event.line, "reg_mr", j);
-            } else {
-                self.report.not_judged += 1;
-            }
+            self.judge(tally, event.line, "reg_mr", j);
             return Ok(());
         }
-        let frames = frames(reg, parts, &mut self.invented);
+        let frames = frames(
+            reg,
+            parts,
+            &mut self.invented,
+            &mut self.report.invented_pages,
+        );
         let made = t.register(&target::Registration {
             pd,
             start: reg.iova,
@@ -356,46 +415,158 @@ impl<'a> Replayer<'a> {
             ),
             Ok(region) => {
                 self.report.registrations += 1;
-                self.report.bytes += reg.length;
-                self.report.entries += region.entries;
-                self.report.table_bytes += region.table_bytes;
-                let pair = Pair {
-                    lkey: reg.lkey,
-                    rkey: reg.rkey,
-                    our_lkey: region.lkey,
-                    our_rkey: region.rkey,
-                };
-                self.live.insert(region.lkey.0);
-                let index = self.regions.len();
-                let zero_based = Access(reg.access).contains(Access::ZERO_BASED);
-                let known = Known {
-                    pair,
-                    live: Some(index),
-                    base: if zero_based { reg.iova } else { 0 },
-                };
-                self.local.insert(reg.lkey, known.clone());
-                if reg.rkey != 0 {
-                    self.remote.insert(reg.rkey, known);
-                }
-                if region.rkey != Key::NONE {
-                    self.live.insert(region.rkey.0);
-                }
-                self.regions.push(Some(Registered {
-                    region,
-                    iova: if zero_based { 0 } else { reg.iova },
-                    offset: reg.addr % PAGE,
-                    frames,
-                }));
-                let remote = Access(reg.access).intersects(Access::ANY_REMOTE);
-                let j = if remote != (region.rkey != Key::NONE) {
-                    Judgement::Disagreed("R_Key without a remote right, or the other way".into())
-                } else {
-                    Judgement::Agreed
-                };
+                let j = self.registered(reg, region, frames, None);
                 self.judge(tally, event.line, "reg_mr", j);
             }
         }
         Ok(())
+    }
+
+    /// Keys and frames of a region that the target has made or changed.
+    fn registered(
+        &mut self,
+        reg: &Reg,
+        region: Region,
+        frames: FrameList,
+        slot: Option<usize>,
+    ) -> Judgement {
+        self.report.bytes = self.report.bytes.saturating_add(reg.length);
+        self.report.entries += region.entries;
+        self.report.table_bytes += region.table_bytes;
+        let pair = Pair {
+            lkey: reg.lkey,
+            rkey: reg.rkey,
+            our_lkey: region.lkey,
+            our_rkey: region.rkey,
+        };
+        self.live.insert(region.lkey.0);
+        let index = slot.unwrap_or(self.regions.len());
+        let zero_based = Access(reg.access).contains(Access::ZERO_BASED);
+        let known = Known {
+            pair,
+            live: Some(index),
+            base: if zero_based { reg.iova } else { 0 },
+        };
+        self.local.insert(reg.lkey, known.clone());
+        if reg.rkey != 0 {
+            self.remote.insert(reg.rkey, known);
+        }
+        if region.rkey != Key::NONE {
+            self.live.insert(region.rkey.0);
+        }
+        // Indices of windows that are gone without a word.
+        self.window_keys.remove(&(reg.lkey >> 8));
+        self.window_keys.remove(&(reg.rkey >> 8));
+        let registered = Some(Registered {
+            region,
+            start: reg.iova,
+            length: reg.length,
+            access: reg.access,
+            iova: if zero_based { 0 } else { reg.iova },
+            offset: reg.addr % PAGE,
+            frames,
+        });
+        if index < self.regions.len() {
+            self.regions[index] = registered;
+        } else {
+            self.regions.push(registered);
+        }
+        let remote = Access(reg.access).intersects(Access::ANY_REMOTE);
+        let writes = Access(reg.access).intersects(
+            Access::LOCAL_WRITE | Access::REMOTE_WRITE | Access::REMOTE_ATOMIC | Access::MW_BIND,
+        );
+        let mapped = reg.map.as_bytes();
+        if remote != (region.rkey != Key::NONE) {
+            Judgement::Disagreed("R_Key without a remote right, or the other way".into())
+        } else if !mapped.is_empty()
+            && (mapped[0] != b'r' || (writes && mapped.get(1) != Some(&b'w')))
+        {
+            Judgement::Disagreed(format!(
+                "accepted over a mapping with the permissions {}",
+                reg.map
+            ))
+        } else {
+            Judgement::Agreed
+        }
+    }
+
+    fn reregister(
+        &mut self,
+        t: &mut dyn Target,
+        event: &Event,
+        (old_lkey, flags, reg): (u32, u32, &Reg),
+        parts: &[&super::parse::Pages],
+        tally: &mut Tally,
+    ) -> Result<(), TargetError> {
+        let slot = self.local.get(&old_lkey).and_then(|k| k.live);
+        let old = slot.and_then(|i| self.regions[i].clone());
+        let (Some(slot), Some(old), 0) = (slot, old, reg.errno) else {
+            self.judge(
+                tally,
+                event.line,
+                "rereg_mr",
+                Judgement::NotJudged("re-registration that failed, or of a refused region"),
+            );
+            return Ok(());
+        };
+        let pd = self.pd(event.at, reg.pd);
+        let mut frames_now = old.frames.clone();
+        let mut change = target::Change::default();
+        if flags & 1 != 0 {
+            frames_now = frames(
+                reg,
+                parts,
+                &mut self.invented,
+                &mut self.report.invented_pages,
+            );
+            let shape = Shape {
+                lazy: frames_now.pages() > LAZY,
+                ..Shape::default()
+            };
+            change.translation = Some((frames_now.clone(), reg.iova, reg.length, shape));
+        }
+        if flags & 2 != 0 {
+            change.pd = Some(pd);
+        }
+        if flags & 4 != 0 {
+            change.access = Some(Access(reg.access));
+        }
+        let made = t.reregister(old.region.id, &change)?;
+        let j = match made {
+            Err(why) => Judgement::Disagreed(format!("refused ({why}), but the program got keys")),
+            Ok(region) => {
+                self.kill(old_lkey, slot);
+                self.live.remove(&old.region.lkey.0);
+                self.live.remove(&old.region.rkey.0);
+                // What is not changed stays as it was.
+                let mut now = reg.clone();
+                if flags & 1 == 0 {
+                    now.iova = old.start;
+                    now.length = old.length;
+                    now.addr = old.offset;
+                }
+                if flags & 4 == 0 {
+                    now.access = old.access;
+                }
+                self.registered(&now, region, frames_now, Some(slot))
+            }
+        };
+        self.judge(tally, event.line, "rereg_mr", j);
+        Ok(())
+    }
+
+    /// The recorded keys of a region are dead.
+    fn kill(&mut self, lkey: u32, slot: usize) {
+        let Some(known) = self.local.get_mut(&lkey) else {
+            return;
+        };
+        known.live = None;
+        let rkey = known.pair.rkey;
+        if let Some(remote) = self.remote.get_mut(&rkey) {
+            if remote.live == Some(slot) {
+                remote.live = None;
+            }
+        }
     }
 
     /// A registration that the recorder refused: the rules must refuse it too.
@@ -404,7 +575,7 @@ impl<'a> Replayer<'a> {
         t: &mut dyn Target,
         pd: u32,
         reg: &Reg,
-    ) -> Result<Option<Judgement>, TargetError> {
+    ) -> Result<Judgement, TargetError> {
         let access = Access(reg.access);
         let by_unit = reg.length == 0
             || u128::from(reg.iova) + u128::from(reg.length) > 1 << 64
@@ -424,18 +595,22 @@ impl<'a> Replayer<'a> {
                 frame: [0x1000, 0, 0, 0],
                 ..Command::default()
             })?;
-            return Ok(Some(if done.status == Status::Ok {
+            return Ok(if done.status == Status::Ok {
                 Judgement::Disagreed("accepted, but the program got an error".into())
             } else {
                 Judgement::Agreed
-            }));
+            });
         }
         let writes = access.intersects(Access::LOCAL_WRITE | Access::MW_BIND);
         let by_driver = (reg.addr ^ reg.iova) % PAGE != 0
             || reg.map.is_empty()
             || (writes && reg.map.as_bytes().get(1) != Some(&b'w'));
         // Anything else (limits of the recorder) says nothing about protection.
-        Ok(by_driver.then_some(Judgement::Agreed))
+        Ok(if by_driver {
+            Judgement::Agreed
+        } else {
+            Judgement::NotJudged("registration refused for another reason than protection")
+        })
     }
 
     fn deregister(
@@ -445,18 +620,10 @@ impl<'a> Replayer<'a> {
         tally: &mut Tally,
     ) -> Result<(), TargetError> {
         self.flush(t, tally)?;
-        let Some(known) = self.local.get_mut(&lkey) else {
+        let Some(index) = self.local.get(&lkey).and_then(|k| k.live) else {
             return Ok(());
         };
-        let Some(index) = known.live.take() else {
-            return Ok(());
-        };
-        let rkey = known.pair.rkey;
-        if let Some(remote) = self.remote.get_mut(&rkey) {
-            if remote.live == Some(index) {
-                remote.live = None;
-            }
-        }
+        self.kill(lkey, index);
         self.release(t, index)
     }
 
@@ -541,26 +708,39 @@ impl<'a> Replayer<'a> {
             self.report.failed_posts += 1;
             return;
         }
-        let window_key = |key: u32, keys: &HashSet<u32>| keys.contains(&(key >> 8));
-        let verb = match s.kind {
-            SendKind::Data(verb) => verb,
+        let end = ends.sends.get(&number).cloned().unwrap_or(End::Unknown);
+        let odd = ends.odd.get(&number).cloned();
+        let (verb, what) = match s.kind {
+            SendKind::Data(verb) => (verb, verb.name()),
+            // A send, and it needs invalidation.
+            SendKind::Window("send_inv") => (Verb::Send, "send_inv"),
             SendKind::Window(what) => {
                 if let Some((_, rkey)) = s.remote {
                     self.window_keys.insert(rkey >> 8);
                 }
-                self.judge(tally, event.line, what, Judgement::NeedsWindows);
+                let j = odd.map_or(Judgement::NeedsWindows, Judgement::Disagreed);
+                self.judge(tally, event.line, what, j);
                 return;
             }
         };
-        if s.remote
-            .is_some_and(|(_, rkey)| window_key(rkey, &self.window_keys))
-        {
-            self.judge(tally, event.line, verb.name(), Judgement::NeedsWindows);
-            return;
-        }
         let own = self.qps.get(&s.qpn).copied().unwrap_or_default();
         let peer = s.dest_qpn.or(own.peer);
         let peer_qp = peer.and_then(|q| self.qps.get(&q).copied());
+        let windows = what == "send_inv"
+            || s.remote
+                .is_some_and(|(_, rkey)| self.window_keys.contains(&(rkey >> 8)));
+        let failed_there = matches!(&end, End::Completed { status, .. } if matches!(
+            class_of_status(status),
+            Some(Class::RemoteAccess | Class::RemoteInvalid | Class::RemoteOperation)
+        ));
+        let half = if windows {
+            Some(Half::Windows)
+        } else if peer_qp.is_none() && (verb.remote_op().is_some() || failed_there) {
+            // Nothing is known of the responder's memory.
+            Some(Half::NoResponder)
+        } else {
+            None
+        };
         let rules = QueueRules {
             responder_access: peer_qp.and_then(|q| q.access),
             iwarp: false,
@@ -570,11 +750,22 @@ impl<'a> Replayer<'a> {
             What::Recv(r) => Some(r.elements.as_slice()),
             _ => None,
         });
-        let mut plan = verbs::plan(verb, &s.elements, s.inline, s.remote, used, rules);
-        if peer_qp.is_none() {
-            // The responder is not in the trace: nothing is known of its memory.
+        // Results of reads and atomics cannot be in the request.
+        let inline = s.inline && verb.local_op() == Op::LocalRead;
+        let mut plan = verbs::plan(verb, &s.elements, inline, s.remote, used, rules);
+        if half.is_some() {
             plan.steps.retain(|step| step.side == Side::Local);
+            plan.before.retain(|r| r.side == Side::Local);
         }
+        let succeeded = match &end {
+            End::Completed { status, .. } => status == "SUCCESS",
+            End::Implied => true,
+            End::Unknown => false,
+        };
+        let gone = succeeded && own.reliable && peer_qp.is_some_and(|q| q.gone);
+        let odd = odd.or_else(|| {
+            gone.then(|| "succeeded after the responder's queue pair was destroyed".to_owned())
+        });
         let first = self.batch.len();
         let mut sent = Vec::with_capacity(plan.steps.len());
         for step in &plan.steps {
@@ -588,42 +779,141 @@ impl<'a> Replayer<'a> {
             };
             sent.push(self.add(step, pd, qpn));
         }
-        let end = ends.sends.get(&number).cloned().unwrap_or(End::Unknown);
         self.waiting.push(Waiting {
             line: event.line,
-            what: verb.name(),
+            what,
             before: plan.before,
             first,
             sent,
             expect: Expect::Send(end, own.reliable),
+            half,
+            odd,
         });
     }
 
     fn receive(
         &mut self,
-        event: &Event,
-        line: u64,
-        r: &Recv,
-        qpn: u32,
-        reached: Option<u64>,
+        posted: &Event,
+        number: usize,
+        bytes: Option<u64>,
         expect: Expect,
+        ends: &Ends,
     ) {
+        let What::Recv(r) = &posted.what else {
+            return;
+        };
+        let qpn = ends
+            .receives
+            .get(&number)
+            .and_then(|e| e.qpn)
+            .unwrap_or_else(|| r.queue.unwrap_or_else(|srq| srq));
         let pd = match r.queue {
             Ok(qpn) => self.qps.get(&qpn).copied().unwrap_or_default().pd,
-            Err(srq) => self.srqs.get(&(event.at, srq)).copied().unwrap_or(0),
+            Err(srq) => self.srqs.get(&(posted.at, srq)).copied().unwrap_or(0),
         };
-        let bytes = reached.unwrap_or_else(|| verbs::total(&r.elements));
+        let bytes = bytes.unwrap_or_else(|| verbs::total(&r.elements));
         let steps: Vec<Step> = verbs::receive_steps(&r.elements, bytes).collect();
         let first = self.batch.len();
         let sent = steps.iter().map(|s| self.add(s, pd, qpn)).collect();
+        let odd = ends.odd.get(&number).cloned();
+        let early = self.unregistered.remove(&number);
         self.waiting.push(Waiting {
-            line,
+            line: posted.line,
             what: "recv",
             before: Vec::new(),
             first,
             sent,
             expect,
+            half: None,
+            odd: odd.or_else(|| {
+                early.then(|| "its memory is not registered when it is posted".to_owned())
+            }),
         });
+    }
+
+    /// A receive is posted: it is checked now, or waits for its message.
+    fn posted(&mut self, number: usize, event: &Event, events: &[Event], ends: &Ends) {
+        let What::Recv(r) = &event.what else {
+            return;
+        };
+        self.report.posted += 1;
+        if r.errno != 0 {
+            self.report.failed_posts += 1;
+            return;
+        }
+        let Some(received) = ends.receives.get(&number) else {
+            self.receive(event, number, None, Expect::Unused, ends);
+            return;
+        };
+        let message = received.message.and_then(|n| match &events[n].what {
+            What::Send(s) => Some(s),
+            _ => None,
+        });
+        match (&received.end, received.placed) {
+            (End::Completed { .. }, Some(bytes)) => {
+                let elements: Vec<_> = verbs::reach(&r.elements, bytes).collect();
+                for e in elements.iter().filter(|e| e.length > 0) {
+                    self.open.entry(e.lkey).or_default().insert(number);
+                    if self.local.get(&e.lkey).map_or(true, |k| k.live.is_none()) {
+                        self.unregistered.insert(number);
+                    }
+                }
+            }
+            (End::Completed { status, .. }, None) if status != "WR_FLUSH_ERR" => {
+                let posted = verbs::total(&r.elements);
+                let known = message.map(|s| Message {
+                    too_long: verbs::total(&s.elements) > posted,
+                    write: s.kind == SendKind::Data(Verb::WriteImm),
+                });
+                let bytes = message
+                    .filter(|_| known.is_some_and(|m| !m.write))
+                    .map(|s| verbs::total(&s.elements));
+                let expect = Expect::ReceiveFailed(status.clone(), known);
+                self.receive(event, number, bytes, expect, ends);
+            }
+            _ => self.receive(event, number, None, Expect::Unused, ends),
+        }
+    }
+
+    /// A receive has its message.
+    fn completed(&mut self, number: usize, events: &[Event], ends: &Ends) {
+        let Some(received) = ends.receives.get(&number) else {
+            return;
+        };
+        if let What::Recv(r) = &events[number].what {
+            for e in &r.elements {
+                if let Some(open) = self.open.get_mut(&e.lkey) {
+                    open.remove(&number);
+                }
+            }
+        }
+        self.receive(
+            &events[number],
+            number,
+            received.placed,
+            Expect::Received,
+            ends,
+        );
+    }
+
+    /// A region goes away: the messages that were sent before may have arrived before.
+    fn arrive(&mut self, now: usize, lkey: u32, events: &[Event], ends: &Ends) {
+        let Some(open) = self.open.get(&lkey) else {
+            return;
+        };
+        let arrived: Vec<usize> = open
+            .iter()
+            .copied()
+            .filter(|n| {
+                ends.receives
+                    .get(n)
+                    .is_some_and(|r| r.message.map_or(true, |sent| sent < now))
+            })
+            .collect();
+        for number in arrived {
+            self.completed(number, events, ends);
+            self.done.insert(number);
+        }
     }
 
     fn flush(&mut self, t: &mut dyn Target, tally: &mut Tally) -> Result<(), TargetError> {
@@ -675,24 +965,37 @@ impl<'a> Replayer<'a> {
                     None => wrong = Some(format!("{}: accepted with an unknown key", sent.side)),
                 }
             }
-            let j = match wrong {
-                Some(what) => Some(Judgement::Disagreed(what)),
+            let j = match wrong.or(w.odd) {
+                Some(what) => Judgement::Disagreed(what),
                 None => judgement(&w.expect, &refusals),
+            };
+            let j = match (j, w.half) {
+                (j @ Judgement::Disagreed(_), _) if w.half.is_none() || !remote_end(&w.expect) => j,
+                (_, Some(Half::Windows)) => Judgement::NeedsWindows,
+                (_, Some(Half::NoResponder)) => {
+                    Judgement::NotJudged("the responder's queue pair is not in the trace")
+                }
+                (j, None) => j,
             };
             if matches!(w.expect, Expect::Unused) {
                 self.report.unused_receives += 1;
             }
-            match j {
-                Some(j) => self.judge(tally, w.line, w.what, j),
-                None => self.report.not_judged += 1,
-            }
+            self.judge(tally, w.line, w.what, j);
         }
         Ok(())
     }
 }
 
-/// Compares what the unit said with what the program saw; `None` if there is nothing to compare.
-fn judgement(expect: &Expect, refusals: &[Refusal]) -> Option<Judgement> {
+/// The end of a send that the responder is to blame for.
+fn remote_end(expect: &Expect) -> bool {
+    matches!(expect, Expect::Send(End::Completed { status, .. }, _) if matches!(
+        class_of_status(status),
+        Some(Class::RemoteAccess | Class::RemoteInvalid | Class::RemoteOperation)
+    ))
+}
+
+/// Compares what the unit said with what the program saw.
+fn judgement(expect: &Expect, refusals: &[Refusal]) -> Judgement {
     let list = |refusals: &[&Refusal]| {
         refusals
             .iter()
@@ -700,19 +1003,24 @@ fn judgement(expect: &Expect, refusals: &[Refusal]) -> Option<Judgement> {
             .collect::<Vec<_>>()
             .join("; ")
     };
-    let must_pass = |saw: &str, counts: &dyn Fn(&Refusal) -> bool| {
-        let against: Vec<_> = refusals.iter().filter(|r| counts(r)).collect();
-        Some(if against.is_empty() {
-            Judgement::Agreed
-        } else {
+    let must_pass = |saw: &str, reliable: bool| {
+        let against: Vec<_> = refusals
+            .iter()
+            .filter(|r| reliable || r.side == Side::Local)
+            .collect();
+        if !against.is_empty() {
             Judgement::Disagreed(format!(
                 "refused ({}), but the program saw {saw}",
                 list(&against)
             ))
-        })
+        } else if refusals.is_empty() {
+            Judgement::Agreed
+        } else {
+            Judgement::NotJudged("refused by a responder that does not tell (UC, UD)")
+        }
     };
     let must_fail = |status: &str, fits: &dyn Fn(&Refusal) -> bool| {
-        Some(if refusals.iter().any(fits) {
+        if refusals.iter().any(fits) {
             Judgement::Agreed
         } else if refusals.is_empty() {
             Judgement::Disagreed(format!("accepted, but the program saw {status}"))
@@ -721,31 +1029,66 @@ fn judgement(expect: &Expect, refusals: &[Refusal]) -> Option<Judgement> {
                 "refused as {}, but the program saw {status}",
                 list(&refusals.iter().collect::<Vec<_>>())
             ))
-        })
+        }
+    };
+    let unknown = || {
+        if refusals.is_empty() {
+            Judgement::ReferenceOnly
+        } else {
+            Judgement::NotJudged("refused, but no end is in the recording")
+        }
     };
     match expect {
         Expect::Send(End::Completed { status, .. }, reliable) if status == "SUCCESS" => {
-            must_pass("SUCCESS", &|r| *reliable || r.side == Side::Local)
+            must_pass("SUCCESS", *reliable)
         }
         Expect::Send(End::Completed { status, .. }, _) => match class_of_status(status) {
-            None => None,
-            Some(class @ (Class::RemoteAccess | Class::RemoteInvalid)) => {
-                must_fail(status, &|r| r.side == Side::Remote && r.class == class)
-            }
+            None if status == "WR_FLUSH_ERR" => unknown(),
+            None => Judgement::NotJudged("ended with a status that says nothing of protection"),
+            Some(Class::RemoteInvalid) => must_fail(status, &|r| {
+                (r.side == Side::Remote && r.class == Class::RemoteInvalid)
+                    || (r.side == Side::Receive && matches!(r.why, Why::Before(_)))
+            }),
+            Some(Class::RemoteAccess) => must_fail(status, &|r| {
+                r.side == Side::Remote && r.class == Class::RemoteAccess
+            }),
             Some(Class::RemoteOperation) => {
                 must_fail(status, &|r| r.class == Class::RemoteOperation)
             }
             Some(Class::Local) => must_fail(status, &|r| r.side == Side::Local),
         },
-        Expect::Send(End::Implied, reliable) => must_pass("later requests succeed", &|r| {
-            *reliable || r.side == Side::Local
-        }),
-        Expect::Send(End::Unknown, _) | Expect::Unused => {
-            refusals.is_empty().then_some(Judgement::Agreed)
+        Expect::Send(End::Implied, reliable) => must_pass("later requests succeed", *reliable),
+        Expect::Send(End::Unknown, _) | Expect::Unused => unknown(),
+        Expect::Received => must_pass("SUCCESS", true),
+        Expect::ReceiveFailed(status, message) => receive_failed(status, *message, refusals),
+    }
+}
+
+/// A receive that failed must have a cause: a bad element, or a message that is too long.
+fn receive_failed(status: &str, message: Option<Message>, refusals: &[Refusal]) -> Judgement {
+    let bad = !refusals.is_empty();
+    let too_long = message.map(|m| m.too_long && !m.write);
+    let written = message.map(|m| m.write);
+    let silent = Judgement::NotJudged("a failed receive whose message is not in the trace");
+    let good = match status {
+        "LOC_PROT_ERR" | "LOC_ACCESS_ERR" => Some(bad),
+        "LOC_QP_OP_ERR" if bad => Some(true),
+        "LOC_QP_OP_ERR" | "LOC_LEN_ERR" => too_long,
+        // Of a write with immediate data the sender tells.
+        "REM_INV_REQ_ERR" if written != Some(true) => too_long,
+        "REM_ACCESS_ERR" if written == Some(false) => Some(false),
+        "REM_INV_REQ_ERR" | "REM_ACCESS_ERR" => None,
+        "GENERAL_ERR" | "FATAL_ERR" | "TM_ERR" | "TM_RNDV_INCOMPLETE" => {
+            return Judgement::NotJudged("ended with a status that says nothing of protection");
         }
-        Expect::Received => must_pass("SUCCESS", &|_| true),
-        // A receive can also fail because the message was too long for it: the send tells.
-        Expect::ReceiveFailed => (!refusals.is_empty()).then_some(Judgement::Agreed),
+        _ => Some(false),
+    };
+    match good {
+        Some(true) => Judgement::Agreed,
+        Some(false) => Judgement::Disagreed(format!(
+            "nothing is wrong that ends a receive with {status}"
+        )),
+        None => silent,
     }
 }
 
@@ -775,30 +1118,50 @@ pub fn run(
     let mut r = Replayer::new(file, name);
     for (number, event) in events.iter().enumerate() {
         progress(1);
+        let pages = |lkey: u32| -> Vec<&super::parse::Pages> {
+            events[number + 1..]
+                .iter()
+                .filter(|e| e.at.proc == event.at.proc)
+                .take_while(|e| {
+                    !matches!(
+                        e.what,
+                        What::Reg(_) | What::Dereg(_) | What::Rereg { .. } | What::Close
+                    )
+                })
+                .filter_map(|e| match &e.what {
+                    What::Pages(p) if p.lkey == lkey => Some(p),
+                    _ => None,
+                })
+                .collect()
+        };
         match &event.what {
             What::Pd(handle) => {
                 r.new_pd(event.at, *handle);
             }
             What::Reg(reg) => {
                 r.flush(t, tally)?;
-                let parts: Vec<_> = events[number + 1..]
-                    .iter()
-                    .filter(|e| e.at.proc == event.at.proc)
-                    .take_while(|e| !matches!(e.what, What::Reg(_) | What::Dereg(_)))
-                    .filter_map(|e| match &e.what {
-                        What::Pages(p) if p.lkey == reg.lkey => Some(p),
-                        _ => None,
-                    })
-                    .take(64)
-                    .collect();
-                r.register(t, event, reg, &parts, tally)?;
+                r.register(t, event, reg, &pages(reg.lkey), tally)?;
             }
-            What::Dereg(lkey) => r.deregister(t, *lkey, tally)?,
+            What::Dereg(lkey) => {
+                r.arrive(number, *lkey, events, &ends);
+                r.deregister(t, *lkey, tally)?;
+            }
+            What::Rereg {
+                old_lkey,
+                flags,
+                reg,
+            } => {
+                r.arrive(number, *old_lkey, events, &ends);
+                r.flush(t, tally)?;
+                let what = (*old_lkey, *flags, reg);
+                r.reregister(t, event, what, &pages(reg.lkey), tally)?;
+            }
             What::Qp {
                 qpn,
                 pd,
                 srq,
                 reliable,
+                ..
             } => {
                 let pd = r.pd(event.at, *pd);
                 let srq_pd = srq.and_then(|s| r.srqs.get(&(event.at, s)).copied());
@@ -816,49 +1179,47 @@ pub fn run(
                 qpn,
                 access,
                 dest_qpn,
+                ..
             } => {
                 let q = r.qps.entry(*qpn).or_default();
                 q.access = access.or(q.access);
                 q.peer = dest_qpn.or(q.peer);
+            }
+            What::DestroyQp(qpn) => {
+                if let Some(q) = r.qps.get_mut(qpn) {
+                    q.gone = true;
+                }
             }
             What::Srq(handle, pd) => {
                 let pd = r.pd(event.at, *pd);
                 r.srqs.insert((event.at, *handle), pd);
             }
             What::Send(s) => r.send(event, number, s, events, &ends, tally),
-            What::Recv(recv) => {
-                r.report.posted += 1;
-                if recv.errno != 0 {
-                    r.report.failed_posts += 1;
-                    continue;
-                }
-                let qpn = recv.queue.unwrap_or_else(|srq| srq);
-                match ends.receives.get(&number).map(|e| (&e.end, e.placed)) {
-                    Some((End::Completed { .. }, Some(_))) => {}
-                    Some((End::Completed { status, .. }, None))
-                        if class_of_status(status).is_some() =>
-                    {
-                        r.receive(event, event.line, recv, qpn, None, Expect::ReceiveFailed);
-                    }
-                    _ => r.receive(event, event.line, recv, qpn, None, Expect::Unused),
-                }
-            }
+            What::Recv(_) => r.posted(number, event, events, &ends),
             What::Completion(c) => {
                 if let Some(&receive) = used_by.get(&number) {
-                    let posted = &events[receive];
-                    if let (What::Recv(recv), Some(received)) =
-                        (&posted.what, ends.receives.get(&receive))
-                    {
-                        let bytes = received.placed;
-                        r.receive(posted, posted.line, recv, c.qpn, bytes, Expect::Received);
+                    if !r.done.contains(&receive) {
+                        r.completed(receive, events, &ends);
                     }
+                } else if ends.stray.contains(&number) {
+                    let j = if ends.capped {
+                        Judgement::NotJudged("a completion whose request is not in the trace")
+                    } else {
+                        Judgement::Disagreed(format!(
+                            "{} of {:#x}, which was not posted or has ended",
+                            c.status, c.wr_id
+                        ))
+                    };
+                    r.judge(tally, event.line, "wc", j);
                 }
             }
             What::WindowKey(key) => {
                 r.window_keys.insert(key >> 8);
             }
-            What::Rereg => r.report.not_judged += 1,
-            What::Meta(_) | What::Pages(_) | What::DestroyQp(_) | What::Capped | What::Other => {}
+            What::WindowGone(key) => {
+                r.window_keys.remove(&(key >> 8));
+            }
+            What::Meta(_) | What::Pages(_) | What::Close | What::Capped | What::Other => {}
         }
         if r.batch.len() >= BATCH {
             r.flush(t, tally)?;
@@ -868,5 +1229,6 @@ pub fn run(
     for index in 0..r.regions.len() {
         r.release(t, index)?;
     }
+    tally.invented_pages = tally.invented_pages.saturating_add(r.report.invented_pages);
     Ok(r.report)
 }
