@@ -154,13 +154,26 @@ impl Tally {
                 .unwrap_or(0);
             let width = width.max(5);
             out += &format!(
-                "{:width$}  {:>9} {:>9} {:>9} {:>9} {:>13}\n",
-                "group", "replayed", "agreed", "known", "disagreed", "needs windows"
+                "{:width$}  {:>9} {:>9} {:>9} {:>9} {:>13} {:>9} {:>9}\n",
+                "group",
+                "replayed",
+                "agreed",
+                "known",
+                "disagreed",
+                "needs windows",
+                "reference",
+                "unjudged"
             );
             for (name, c) in &self.groups {
                 out += &format!(
-                    "{name:width$}  {:>9} {:>9} {:>9} {:>9} {:>13}\n",
-                    c.replayed, c.agreed, c.known, c.disagreed, c.needs_windows
+                    "{name:width$}  {:>9} {:>9} {:>9} {:>9} {:>13} {:>9} {:>9}\n",
+                    c.replayed,
+                    c.agreed,
+                    c.known,
+                    c.disagreed,
+                    c.needs_windows,
+                    c.reference_only,
+                    c.not_judged
                 );
             }
         }

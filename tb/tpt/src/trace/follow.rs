@@ -59,8 +59,15 @@ pub struct Ends {
     pub odd: HashMap<usize, String>,
     /// Completions of no request.
     pub stray: HashSet<usize>,
-    /// Some requests are missing in the trace.
-    pub capped: bool,
+    /// By process: the event after which requests are missing.
+    pub capped: HashMap<u32, usize>,
+}
+
+impl Ends {
+    /// Requests of the process are missing before this event.
+    pub fn incomplete(&self, proc: u32, now: usize) -> bool {
+        self.capped.get(&proc).is_some_and(|&since| since < now)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -240,15 +247,17 @@ impl Follower<'_> {
     }
 
     /// The message that the next receive of a queue pair holds; `Err` if there is none.
-    fn message(&mut self, qpn: u32) -> Result<Option<usize>, ()> {
+    fn message(&mut self, now: usize, qpn: u32) -> Result<Option<usize>, ()> {
         let Some((true, Some(peer))) = self.qps.get(&qpn).map(|q| (q.connected, q.peer)) else {
             return Ok(None);
         };
         match self.qps.get_mut(&peer) {
             Some(q) if q.connected && q.peer == Some(qpn) => match q.out.pop_front() {
                 Some(send) => Ok(Some(send)),
-                None if self.ends.capped => Ok(None),
-                None => Err(()),
+                None => match q.at {
+                    Some(at) if !self.ends.incomplete(at.proc, now) => Err(()),
+                    _ => Ok(None),
+                },
             },
             _ => Ok(None),
         }
@@ -260,7 +269,7 @@ impl Follower<'_> {
         let message = if flushed {
             Ok(None)
         } else {
-            self.message(c.qpn)
+            self.message(n, c.qpn)
         };
         let name = self.receive_queue(c.qpn);
         let this = self.receives.get_mut(&name).and_then(|queue| {
@@ -456,7 +465,13 @@ pub fn follow(events: &[Event]) -> Ends {
     let mut f = Follower {
         events,
         ends: Ends {
-            capped: events.iter().any(|e| e.what == What::Capped),
+            capped: events
+                .iter()
+                .enumerate()
+                .rev()
+                .filter(|(_, e)| e.what == What::Capped)
+                .map(|(n, e)| (e.at.proc, n))
+                .collect(),
             ..Ends::default()
         },
         qps: HashMap::new(),
@@ -472,7 +487,7 @@ pub fn follow(events: &[Event]) -> Ends {
     // The error behind a flush may be polled later, from another completion queue.
     for (request, qpn, peer) in std::mem::take(&mut f.flushed) {
         let error = |q: u32| f.errors.contains(&q);
-        if !error(qpn) && !peer.is_some_and(error) && !f.ends.capped {
+        if !error(qpn) && !peer.is_some_and(error) && f.ends.capped.is_empty() {
             f.odd(request, "flushed, but nothing failed before".into());
         }
     }

@@ -378,13 +378,14 @@ impl Names {
                 self.regions.insert(reg.lkey, LiveRegion::new(at, reg));
             }
             What::Pages(pages) => self.pages(p, o, at, pages)?,
+            What::Dereg(lkey) if !self.regions.contains_key(lkey) => {
+                return Err(p.bad(
+                    format!("\"lkey\" is {lkey}, which no live region has"),
+                    "the L_Key of a live region",
+                ));
+            }
             What::Dereg(lkey) => {
-                if self.regions.remove(lkey).is_none() {
-                    return Err(p.bad(
-                        format!("\"lkey\" is {lkey}, which no live region has"),
-                        "the L_Key of a live region",
-                    ));
-                }
+                self.regions.remove(lkey);
             }
             What::Rereg { old_lkey, reg, .. } if reg.errno == 0 => {
                 self.regions.remove(old_lkey);

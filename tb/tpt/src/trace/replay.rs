@@ -1202,7 +1202,7 @@ pub fn run(
                         r.completed(receive, events, &ends);
                     }
                 } else if ends.stray.contains(&number) {
-                    let j = if ends.capped {
+                    let j = if ends.incomplete(event.at.proc, number) {
                         Judgement::NotJudged("a completion whose request is not in the trace")
                     } else {
                         Judgement::Disagreed(format!(
