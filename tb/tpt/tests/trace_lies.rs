@@ -210,6 +210,15 @@ fn requests_without_an_end_are_not_counted_as_agreed() {
         }
     });
     assert!(all.contains("not judged: 3"), "{all}");
+    // A completion too many, where one of the same name asked for none.
+    disagrees("twice_implied", "which was not posted or has ended", |l| {
+        let mut other = l[at(l, &json!({"opcode": "faa"}))].clone();
+        let wc = l[at(l, &json!({"ev": "wc", "wr_id": "0x12"}))].clone();
+        other["flags"] = json!(0);
+        let end = json!({"ev": "dereg_mr"});
+        before(l, &end, other);
+        before(l, &end, wc);
+    });
     // Unsignaled requests of one name: a later completion speaks for them.
     agrees("implied", 7, |l| {
         let mut first = l[at(l, &write())].clone();

@@ -74,21 +74,25 @@ impl Ends {
 struct Queue {
     /// Event, name, and whether it asks for a completion (a receive always has one).
     waiting: VecDeque<(usize, u64, bool)>,
+    /// Names of requests that asked for a completion.
+    asked: HashSet<u64>,
 }
 
 impl Queue {
     /// The request of a completion. Programs give one name to many requests: a success is of the
-    /// first one that asked for a completion, or (where the queue pair gives one to all) the first.
+    /// first one that asked for a completion, or (where none of this name ever did: the queue pair
+    /// gives one to all) the first.
     fn find(&self, wr_id: u64, success: bool) -> Option<usize> {
         let named = |asked: bool| {
             self.waiting
                 .iter()
                 .position(|(_, id, signaled)| *id == wr_id && (*signaled || !asked))
         };
-        success
-            .then(|| named(true))
-            .flatten()
-            .or_else(|| named(false))
+        if success && self.asked.contains(&wr_id) {
+            named(true)
+        } else {
+            named(false)
+        }
     }
 }
 
@@ -409,11 +413,11 @@ impl Follower<'_> {
             }
             What::Send(s) if s.errno == 0 => {
                 self.ends.sends.insert(n, End::Unknown);
-                self.sends
-                    .entry(s.qpn)
-                    .or_default()
-                    .waiting
-                    .push_back((n, s.wr_id, s.signaled));
+                let queue = self.sends.entry(s.qpn).or_default();
+                queue.waiting.push_back((n, s.wr_id, s.signaled));
+                if s.signaled {
+                    queue.asked.insert(s.wr_id);
+                }
                 if uses_a_receive(s) {
                     if let Some(q) = self.qps.get_mut(&s.qpn).filter(|q| q.connected) {
                         q.out.push_back(n);
