@@ -382,6 +382,19 @@ fn lengths_and_operations_of_completions() {
     disagrees("nothing_sent", "received, but no message was sent", |l| {
         l.retain(|e| e["wr_id"] != "0x10");
     });
+    let datagrams = |l: &mut Vec<Value>, bytes: u64| {
+        only_the_send(l);
+        l.retain(|e| e["state"] != "RTR");
+        for qpn in [17, 18] {
+            set(l, json!({"ev": "qp", "qpn": qpn}), json!({"type": "UD"}));
+        }
+        set(l, json!({"ev": "send"}), json!({"dest_qpn": 17}));
+        set(l, recv_wc(), json!({ "byte_len": bytes }));
+    };
+    agrees("datagram", 4, |l| datagrams(l, 104));
+    disagrees("datagram_lie", "no message of this length was sent", |l| {
+        datagrams(l, 105);
+    });
     disagrees("as_read", "completed as \"read\"", |l| {
         set(l, write_wc(), json!({"opcode": "read"}));
     });

@@ -9,7 +9,8 @@
 //! request is found by the program's name for it. The completion of an error does not say whether
 //! it is of a send or a receive; the name decides.
 //!
-//! On a reliable connection every message arrives, in order: the n-th receive that completes holds
+//! Datagrams and messages of unreliable connections may be lost or overtake each other: a receive
+//! must have the length of one that was sent. On a reliable connection every message arrives, in order: the n-th receive that completes holds
 //! the n-th message of the peer.
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -111,6 +112,8 @@ struct Qp {
     receive_failed: bool,
     /// Messages on their way to the peer.
     out: VecDeque<usize>,
+    /// Unreliable messages on their way to this queue pair: their lengths as received, and how many.
+    inbound: HashMap<u64, u64>,
 }
 
 /// Whether the operation of a successful completion fits the request.
@@ -144,6 +147,9 @@ struct Follower<'a> {
     /// Flushed requests: their queue pair and its peer.
     flushed: Vec<(usize, u32, Option<u32>)>,
 }
+
+/// Bytes in front of a received datagram.
+const GRH: u64 = 40;
 
 /// Receive queues of a queue pair are named without the context: its number is enough.
 const ANYWHERE: Context = Context { proc: 0, ctx: 0 };
@@ -250,6 +256,39 @@ impl Follower<'_> {
         }
     }
 
+    fn message_sent(&mut self, n: usize, s: &Send) {
+        let Some(own) = self.qps.get_mut(&s.qpn) else {
+            return;
+        };
+        if own.connected {
+            own.out.push_back(n);
+            return;
+        }
+        let header = if s.dest_qpn.is_some() { GRH } else { 0 };
+        let peer = s.dest_qpn.or(own.peer);
+        if let Some(peer) = peer.and_then(|p| self.qps.get_mut(&p)) {
+            let length = verbs::total(&s.elements).saturating_add(header);
+            *peer.inbound.entry(length).or_default() += 1;
+        }
+    }
+
+    /// Whether an unreliable message of this length can have arrived, as far as its sender is known.
+    fn unreliable_message(&mut self, qpn: u32, bytes: u64) -> bool {
+        let Some(q) = self.qps.get_mut(&qpn).filter(|q| !q.connected) else {
+            return true;
+        };
+        if q.inbound.is_empty() {
+            return true;
+        }
+        match q.inbound.get_mut(&bytes) {
+            Some(n) if *n > 0 => {
+                *n -= 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// The message that the next receive of a queue pair holds; `Err` if there is none.
     fn message(&mut self, now: usize, qpn: u32) -> Result<Option<usize>, ()> {
         let Some((true, Some(peer))) = self.qps.get(&qpn).map(|q| (q.connected, q.peer)) else {
@@ -316,6 +355,12 @@ impl Follower<'_> {
             if success && c.opcode == "recv" && bytes > posted {
                 self.odd(this, format!("received {bytes} bytes in {posted}"));
             }
+        }
+        if success && self.ends.capped.is_empty() && !self.unreliable_message(c.qpn, bytes) {
+            self.odd(
+                this,
+                format!("received {bytes} bytes, but no message of this length was sent"),
+            );
         }
         match message {
             Err(()) if success => self.odd(this, "received, but no message was sent".into()),
@@ -419,9 +464,7 @@ impl Follower<'_> {
                     queue.asked.insert(s.wr_id);
                 }
                 if uses_a_receive(s) {
-                    if let Some(q) = self.qps.get_mut(&s.qpn).filter(|q| q.connected) {
-                        q.out.push_back(n);
-                    }
+                    self.message_sent(n, s);
                 }
             }
             What::Recv(r) if r.errno == 0 => {
