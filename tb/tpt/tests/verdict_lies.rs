@@ -310,6 +310,10 @@ fn registrations_are_judged() {
     disagrees(&a(1, "ro_private_file", MADE));
     disagrees(&a(7, "rw", &MADE.replace("\"errno\":0", "\"errno\":22")));
     disagrees(&a(7, "kernel", &EINVAL.replace("22", "0")));
+    // names of the same build as the known ones
+    agrees(&a(7, "rw_hugetlb", MADE));
+    agrees(&a(1, "ro_hugetlb", EINVAL));
+    disagrees(&a(7, "past_the_end", MADE));
     for name in ["bogus", "rwx_typo", "RW", "roo", ""] {
         let line = a(7, "rw", EINVAL).replace("\"rw\"", &format!("{name:?}"));
         is_bad(&line, &format!("\"op.mapping\" is {name:?}"));

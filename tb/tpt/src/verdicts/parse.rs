@@ -52,16 +52,17 @@ pub enum Mapping {
 }
 
 impl Mapping {
-    /// From the recording's name, one of [`MAPPINGS`]: `rw...` is writable; `ro...`, `rx...` and
-    /// `none` (a pin does not need the process's own right to read) are read-only; the others name
-    /// holes, addresses of the kernel and the like.
+    /// From the recording's name: `rw...` is writable; `ro...`, `rx...` and `none` (a pin does not
+    /// need the process's own right to read) are read-only; the others name holes, addresses of the
+    /// kernel and the like. Beside [`MAPPINGS`], other names of the same build are understood:
+    /// `rw_`, `ro_` or `rx_` and what it is, or a name with a word of [`NO_MEMORY`] in it.
     pub fn from_name(name: &str) -> Option<Self> {
-        match name {
-            n if !MAPPINGS.contains(&n) => None,
-            "none" => Some(Self::ReadOnly),
-            n if n.starts_with("rw") => Some(Self::Writable),
-            n if n.starts_with("ro") || n.starts_with("rx") => Some(Self::ReadOnly),
-            _ => Some(Self::Unmapped),
+        let kind = name.split('_').next().unwrap_or_default();
+        match kind {
+            "rw" => Some(Self::Writable),
+            "ro" | "rx" | "none" => Some(Self::ReadOnly),
+            _ if name.split('_').any(|word| NO_MEMORY.contains(&word)) => Some(Self::Unmapped),
+            _ => None,
         }
     }
 }
@@ -222,6 +223,18 @@ pub const MAPPINGS: &[&str] = &[
     "beyond_eof",
     "kernel",
     "noncanonical",
+];
+
+/// Words in the name of a mapping that say that there is no memory.
+const NO_MEMORY: &[&str] = &[
+    "hole",
+    "unmapped",
+    "eof",
+    "kernel",
+    "noncanonical",
+    "null",
+    "guard",
+    "past",
 ];
 
 /// Completion statuses: `IBV_WC_*` in the order of their numbers.
@@ -487,8 +500,13 @@ fn parse_registration(p: &Place, op: &Object, sequences: bool) -> Result<Action,
         mapping: if sequence && !op.has("mapping") {
             Mapping::Writable
         } else {
-            let name = op.one_of(p, "mapping", MAPPINGS)?;
-            Mapping::from_name(name).unwrap_or(Mapping::Unmapped)
+            let name = op.str(p, "mapping")?;
+            match Mapping::from_name(name) {
+                Some(mapping) => mapping,
+                None => op
+                    .one_of(p, "mapping", MAPPINGS)
+                    .map(|_| Mapping::Unmapped)?,
+            }
         },
     };
     Ok(if sequence {
