@@ -9,7 +9,8 @@ use serde_json::{json, Map, Value};
 use tpt_golden::types::{Command, Completion, Op, Status, Syndrome};
 
 use crate::target::{
-    Access1, Answer, Change, Counters, Damage, Refused, Region, RegionId, Registration, Target, TargetError,
+    Access1, Answer, Change, Counters, Damage, Refused, Region, RegionId, Registration, Target,
+    TargetError,
 };
 use crate::verbs::syndrome_name;
 
