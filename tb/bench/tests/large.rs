@@ -15,7 +15,12 @@ fn trees_of_four_levels() -> Result<(), BenchError> {
     };
     let mut rig = Rig::new(options, &UnitConfig::default())?;
     for encoding in [Encoding::Raw, Encoding::Flagged] {
-        for (level, log_tpage, pages) in [(4u8, 12u8, 1u64), (4, 12, 513), (4, 13, 3000), (3, 16, 9000)] {
+        for (level, log_tpage, pages) in [
+            (4u8, 12u8, 1u64),
+            (4, 12, 513),
+            (4, 13, 3000),
+            (3, 16, 9000),
+        ] {
             let mut spec = Spec::new(0x4321_0321, (pages << 12) - 0x321 - 5, 12, 0x77_0000_0000);
             spec.shape = Shape {
                 encoding,
@@ -37,7 +42,11 @@ fn trees_of_four_levels() -> Result<(), BenchError> {
             }
             rig.expect(0, mr.request(Op::LocalRead, last, 2), Syndrome::Bounds)?;
             let whole = mr.spec.length as u32;
-            rig.expect(1, mr.request(Op::RemoteRead, mr.spec.start, whole), Syndrome::Ok)?;
+            rig.expect(
+                1,
+                mr.request(Op::RemoteRead, mr.spec.start, whole),
+                Syndrome::Ok,
+            )?;
             rig.deregister(mr)?;
         }
     }
