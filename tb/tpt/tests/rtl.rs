@@ -38,7 +38,7 @@ fn recorded_verdicts_agree_in_both_configurations() {
             &recordings("conformance"),
         );
         let total = &report["tally"]["total"];
-        assert_eq!(total["replayed"], 8322, "{config}");
+        assert_eq!(total["replayed"], 8344, "{config}");
         assert_eq!(total["known_differences"], 255, "{config}");
         assert_eq!(total["disagreed"], 0, "{config}");
         assert_eq!(total["needs_windows"], 891, "{config}");

@@ -479,7 +479,13 @@ impl Runner<'_> {
                 if self.table >= 1 << 23 {
                     return None;
                 }
-                let index = self.random.within(u64::from(self.table), (1 << 23) - 1) as u32;
+                // Every other one is the first index behind the table.
+                let first = u64::from(self.table);
+                let last = match self.random.within(0, 1) {
+                    0 => first,
+                    _ => (1 << 23) - 1,
+                };
+                let index = self.random.within(first, last) as u32;
                 let field = self.keys.field(op.role(), index);
                 a.request.key = Key::new(field, self.random.next() as u8);
                 Syndrome::KeyIndex
