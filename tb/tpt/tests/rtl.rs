@@ -41,7 +41,7 @@ fn recorded_verdicts_agree_in_both_configurations() {
         assert_eq!(total["replayed"], 8344, "{config}");
         assert_eq!(total["known_differences"], 255, "{config}");
         assert_eq!(total["disagreed"], 0, "{config}");
-        assert_eq!(total["needs_windows"], 891, "{config}");
+        assert_eq!(total["needs_windows"], 869, "{config}");
     }
 }
 
