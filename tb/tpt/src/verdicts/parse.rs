@@ -55,7 +55,7 @@ impl Mapping {
     /// From the recording's name: `rw...` is writable; `ro...`, `rx...` and `none` (a pin does not
     /// need the process's own right to read) are read-only; the others name holes, addresses of the
     /// kernel and the like. Beside [`MAPPINGS`], other names of the same build are understood:
-    /// `rw_`, `ro_` or `rx_` and what it is, or a name with a word of [`NO_MEMORY`] in it.
+    /// `rw_`, `ro_` or `rx_` and what it is, or a name with a word of `NO_MEMORY` in it.
     pub fn from_name(name: &str) -> Option<Self> {
         let kind = name.split('_').next().unwrap_or_default();
         match kind {
