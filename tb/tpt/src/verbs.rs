@@ -19,6 +19,35 @@ use std::fmt;
 
 use tpt_golden::types::{Access, ErrorClass, Op, Role, Syndrome};
 
+/// Statuses of work completions: the names of `IBV_WC_*` in the order of their numbers
+/// (`enum ibv_wc_status`).
+pub const WC_STATUSES: &[&str] = &[
+    "SUCCESS",
+    "LOC_LEN_ERR",
+    "LOC_QP_OP_ERR",
+    "LOC_EEC_OP_ERR",
+    "LOC_PROT_ERR",
+    "WR_FLUSH_ERR",
+    "MW_BIND_ERR",
+    "BAD_RESP_ERR",
+    "LOC_ACCESS_ERR",
+    "REM_INV_REQ_ERR",
+    "REM_ACCESS_ERR",
+    "REM_OP_ERR",
+    "RETRY_EXC_ERR",
+    "RNR_RETRY_EXC_ERR",
+    "LOC_RDD_VIOL_ERR",
+    "REM_INV_RD_REQ_ERR",
+    "REM_ABORT_ERR",
+    "INV_EECN_ERR",
+    "INV_EEC_STATE_ERR",
+    "FATAL_ERR",
+    "RESP_TIMEOUT_ERR",
+    "GENERAL_ERR",
+    "TM_ERR",
+    "TM_RNDV_INCOMPLETE",
+];
+
 /// A scatter/gather element as recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Element {

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::input::{BadInput, Object, Place};
-use crate::verbs::{Element, Verb};
+use crate::verbs::{Element, Verb, WC_STATUSES};
 
 /// A process of a trace, or a device context of a process. Handles are unique only inside one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -223,34 +223,6 @@ const EVENTS: &[&str] = &[
     "dealloc_mw",
     "wc",
     "capped",
-];
-
-/// `enum ibv_wc_status`.
-const STATUSES: &[&str] = &[
-    "SUCCESS",
-    "LOC_LEN_ERR",
-    "LOC_QP_OP_ERR",
-    "LOC_EEC_OP_ERR",
-    "LOC_PROT_ERR",
-    "WR_FLUSH_ERR",
-    "MW_BIND_ERR",
-    "BAD_RESP_ERR",
-    "LOC_ACCESS_ERR",
-    "REM_INV_REQ_ERR",
-    "REM_ACCESS_ERR",
-    "REM_OP_ERR",
-    "RETRY_EXC_ERR",
-    "RNR_RETRY_EXC_ERR",
-    "LOC_RDD_VIOL_ERR",
-    "REM_INV_RD_REQ_ERR",
-    "REM_ABORT_ERR",
-    "INV_EECN_ERR",
-    "INV_EEC_STATE_ERR",
-    "FATAL_ERR",
-    "RESP_TIMEOUT_ERR",
-    "GENERAL_ERR",
-    "TM_ERR",
-    "TM_RNDV_INCOMPLETE",
 ];
 
 /// Operations of completions: those of the recordings, and the names of `enum ibv_wc_opcode` where
@@ -637,7 +609,7 @@ fn parse_completion(p: &Place, o: &Object) -> Result<Completion, BadInput> {
     if !o.has("status") {
         o.str(p, "status")?;
     }
-    let status = o.one_of(p, "status", STATUSES)?;
+    let status = o.one_of(p, "status", WC_STATUSES)?;
     let success = status == "SUCCESS";
     let opcode = if success || o.has("opcode") {
         match o.one_of(p, "opcode", COMPLETED)? {

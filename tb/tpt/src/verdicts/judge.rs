@@ -4,9 +4,9 @@
 //! Compares the verdict by the rules with the recorded one.
 
 use crate::tally::Judgement;
-use crate::verbs::{class_of_status, total, Class, Refusal, Side, Verb, Why};
+use crate::verbs::{class_of_status, total, Class, Refusal, Side, Verb, Why, WC_STATUSES};
 
-use super::parse::{Case, Outcome, Transfer, NO_COMPLETION, STATUSES};
+use super::parse::{Case, Outcome, Transfer, NO_COMPLETION};
 use tpt_golden::types::Syndrome;
 
 /// Driver name of the iWARP recordings. It reports a refused remote access as a torn connection.
@@ -53,7 +53,7 @@ pub fn transfer(case: &Case, tr: &Transfer, refusals: &[Refusal], t: Traits) -> 
 /// Does the outcome of a work request contradict itself? `accepted` means: posted, SUCCESS at the
 /// requester, at every receive and at the probe, and the right bytes.
 pub fn contradiction(o: &Outcome) -> Option<String> {
-    let number = match STATUSES.iter().position(|s| *s == o.wc_status) {
+    let number = match WC_STATUSES.iter().position(|s| *s == o.wc_status) {
         Some(n) => n as i64,
         None => -1,
     };

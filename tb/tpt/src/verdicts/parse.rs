@@ -6,7 +6,7 @@
 use tpt_golden::types::Access;
 
 use crate::input::{BadInput, Object, Place};
-use crate::verbs::{Element, Verb};
+use crate::verbs::{Element, Verb, WC_STATUSES};
 
 /// State of a listed region at the moment of the operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -237,32 +237,6 @@ const NO_MEMORY: &[&str] = &[
     "past",
 ];
 
-/// Completion statuses: `IBV_WC_*` in the order of their numbers.
-pub const STATUSES: &[&str] = &[
-    "SUCCESS",
-    "LOC_LEN_ERR",
-    "LOC_QP_OP_ERR",
-    "LOC_EEC_OP_ERR",
-    "LOC_PROT_ERR",
-    "WR_FLUSH_ERR",
-    "MW_BIND_ERR",
-    "BAD_RESP_ERR",
-    "LOC_ACCESS_ERR",
-    "REM_INV_REQ_ERR",
-    "REM_ACCESS_ERR",
-    "REM_OP_ERR",
-    "RETRY_EXC_ERR",
-    "RNR_RETRY_EXC_ERR",
-    "LOC_RDD_VIOL_ERR",
-    "REM_INV_RD_REQ_ERR",
-    "REM_ABORT_ERR",
-    "INV_EECN_ERR",
-    "INV_EEC_STATE_ERR",
-    "FATAL_ERR",
-    "RESP_TIMEOUT_ERR",
-    "GENERAL_ERR",
-];
-
 /// Stands for "no completion came".
 pub const NO_COMPLETION: &str = "NONE";
 
@@ -441,7 +415,7 @@ fn has(op: &Object, names: &[&str]) -> bool {
 
 /// A completion status out of the closed list.
 fn status(p: &Place, o: &Object, name: &str) -> Result<String, BadInput> {
-    let mut known = STATUSES.to_vec();
+    let mut known = WC_STATUSES.to_vec();
     known.push(NO_COMPLETION);
     o.one_of(p, name, &known).map(str::to_owned)
 }
