@@ -22,25 +22,26 @@ mod matrix;
 
 pub use matrix::{boundary_matrix, Case, Probe};
 
-use crate::codec::Mtt;
+use crate::codec::{Mtt, LOG_TPAGE_RANGE};
 use crate::frames::{FrameList, Page, PageSource};
 use crate::host::{Host, HostError, Owner, PhysRange};
 use crate::types::{Encoding, LEVEL_FLAT, LEVEL_INLINE};
+use crate::unit;
 use std::sync::Arc;
 use thiserror::Error;
 
 /// Bytes of a table entry.
 pub const ENTRY_BYTES: u64 = 8;
 /// Pages that fit into the MPT entry.
-pub const INLINE_PAGES: u64 = 4;
+pub const INLINE_PAGES: u64 = unit::INLINE_PAGES as u64;
 /// Most pages of one region.
-pub const MAX_PAGES: u64 = 1 << 40;
+pub const MAX_PAGES: u64 = unit::MAX_PAGES as u64;
 /// Most pages of a region with a flat table (its root need not start a 4 KiB page).
-pub const MAX_FLAT_PAGES: u64 = 1 << 39;
+pub const MAX_FLAT_PAGES: u64 = unit::MAX_FLAT_PAGES as u64;
 /// Page sizes of the unit, as a mask: bit n stands for 2^n bytes, 4 KiB to 8 TiB.
 pub const PAGE_SIZES: u64 = ((1 << 44) - 1) & !((1 << 12) - 1);
 /// log2 of the smallest and largest table page: 4 KiB and 64 KiB.
-pub const LOG_TPAGE: std::ops::RangeInclusive<u8> = 12..=16;
+pub const LOG_TPAGE: std::ops::RangeInclusive<u8> = LOG_TPAGE_RANGE;
 
 /// Why no table could be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
