@@ -708,7 +708,7 @@ module tpt_core
 
   `TPT_ASSERT(GrantOneHot_A, $onehot0(pop_grant))
   `TPT_ASSERT(FlushAlone_A, !(flush_valid && sweep_valid))
-  `TPT_ASSERT(CheckLatency_A, !(c_valid && c_syn != SynOk && c_empty))
+  `TPT_ASSERT(EmptyIsOk_A, !(c_valid && c_syn != SynOk && c_empty))
 
   logic unused_ok;
   assign unused_ok = ^{cl_ready, fence_busy, c_mask, advq_cnt, f1_pay_q.busy};

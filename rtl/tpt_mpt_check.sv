@@ -122,11 +122,8 @@ module tpt_mpt_check import tpt_pkg::*; #(
   function automatic logic fails_fields(logic [1:0] state, logic [2:0] kind, logic [2:0] level,
                                            logic [1:0] encoding, logic [5:0] log_page,
                                            logic [2:0] log_tpage);
-    logic bad;
-    bad = (kind > KindPhys) || (level > LevelFlat) || (encoding > EncFlagged) ||
-          (log_page < 6'(MinLogPage)) || (log_page > 6'(MaxLogPage)) ||
-          (log_tpage > 3'(MaxLogTPage - MinLogTPage));
-    return (state > StInvalid) || ((state == StValid) && bad);
+    return (state > StInvalid) ||
+           ((state == StValid) && !mpt_fields_legal(kind, level, encoding, log_page, log_tpage));
   endfunction
 
   // Rule 3: the entry is VALID.

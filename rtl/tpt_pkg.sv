@@ -278,6 +278,15 @@ package tpt_pkg;
     logic [31:0]           rem;   // bytes that remain
   } pos_t;
 
+  /// Field values that a VALID entry of this unit can have. The others mean that memory has changed.
+  function automatic logic mpt_fields_legal(logic [2:0] kind, logic [2:0] level,
+                                            logic [1:0] encoding, logic [5:0] log_page,
+                                            logic [2:0] log_tpage);
+    return (kind <= KindPhys) && (level <= LevelFlat) && (encoding <= EncFlagged) &&
+           (log_page >= 6'(MinLogPage)) && (log_page <= 6'(MaxLogPage)) &&
+           (log_tpage <= 3'(MaxLogTPage - MinLogTPage));
+  endfunction
+
   // ---------------------------------------------------------------------------------------------
   // Keys
   // ---------------------------------------------------------------------------------------------

@@ -492,10 +492,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
     chk_q.valid <= (cur_q.state == StValid);
     chk_q.free  <= (cur_q.state == StFree);
     chk_q.inval <= (cur_q.state == StInvalid);
-    chk_q.field <= (cur_q.kind > KindPhys) || (cur_q.log_page < 6'(MinLogPage)) ||
-                   (cur_q.log_page > 6'(MaxLogPage)) || (cur_q.level > LevelFlat) ||
-                   (cur_q.log_tpage > 3'(MaxLogTPage - MinLogTPage)) ||
-                   (cur_q.encoding > EncFlagged);
+    chk_q.field <= !mpt_fields_legal(cur_q.kind, cur_q.level, cur_q.encoding, cur_q.log_page,
+                                     cur_q.log_tpage);
     chk_q.tag   <= (role_q != RoleLocal) || (cur_q.lkey_tag != cmd_q.key[7:0]);
     chk_q.kind  <= (cur_q.kind != KindMr);
     chk_q.pd    <= (cur_q.pd != cmd_q.pd);
