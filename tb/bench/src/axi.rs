@@ -288,7 +288,8 @@ pub struct AxiMem {
     mpt: Range<u64>,
     violations: Vec<Violation>,
     r_stall: u32,
-    last_error_beat: Option<u64>,
+    /// Clock and first address of the latest error responses that were handed over.
+    errors: VecDeque<(u64, u64)>,
     log: Option<Vec<(u64, u64)>>,
     /// Counters since the start.
     pub counters: AxiCounters,
@@ -360,7 +361,7 @@ impl AxiMem {
             mpt: 0..0,
             violations: Vec::new(),
             r_stall: 0,
-            last_error_beat: None,
+            errors: VecDeque::new(),
             log: None,
             counters: AxiCounters::default(),
         }
@@ -397,9 +398,27 @@ impl AxiMem {
         !self.answered.is_empty()
     }
 
-    /// Clock of the latest error response that was handed over.
-    pub fn last_error_beat(&self) -> Option<u64> {
-        self.last_error_beat
+    /// First addresses of the accesses whose error responses were handed over since `clock`, the
+    /// latest first. The last 4096 are remembered.
+    pub fn errors_since(&self, clock: u64) -> impl Iterator<Item = u64> + '_ {
+        let recent = self.errors.iter().rev();
+        recent
+            .take_while(move |(when, _)| *when >= clock)
+            .map(|(_, address)| *address)
+    }
+
+    /// Forgets the error responses to accesses whose first address is the line of `address`: for
+    /// tests that want an error without a cause.
+    pub fn forget_errors_at(&mut self, address: u64) {
+        let line = address & !(self.beat_bytes as u64 - 1);
+        self.errors.retain(|(_, first)| *first != line);
+    }
+
+    fn remember_error(&mut self, address: u64) {
+        if self.errors.len() == 4096 {
+            self.errors.pop_front();
+        }
+        self.errors.push_back((self.clock, address));
     }
 
     /// A clock without the memory: the unit is in reset.
@@ -613,7 +632,7 @@ impl AxiMem {
         if input.rvalid {
             if port.rready {
                 if input.rresp != 0 {
-                    self.last_error_beat = Some(self.clock);
+                    self.remember_error(self.reads[self.driven as usize].address);
                 }
                 self.r_stall = 0;
                 self.taken();
@@ -625,10 +644,10 @@ impl AxiMem {
             }
         }
         if input.bvalid && port.bready {
-            if input.bresp != 0 {
-                self.last_error_beat = Some(self.clock);
+            let answered = self.responses.pop_front();
+            if let Some(response) = answered.filter(|_| input.bresp != 0) {
+                self.remember_error(response.address);
             }
-            self.responses.pop_front();
             self.b_driven = false;
         }
         self.clock += 1;

@@ -13,7 +13,10 @@ use tpt_golden::frames::Translation;
 use tpt_golden::keys::KeyMaker;
 use tpt_golden::mem::PhysMem;
 use tpt_golden::regs;
-use tpt_golden::types::{Beat, CmdOp, Command, Completion, Key, Request, State, Status, Syndrome};
+use tpt_golden::types::{
+    Access, Beat, CmdOp, Command, Completion, Key, Request, State, Status, Syndrome, LEVEL_FLAT,
+    LEVEL_INLINE,
+};
 use tpt_golden::unit::{Beats, Conditions, Golden, Outcome as GoldenOutcome, Region};
 use tpt_verilated::{Config, Dut, DutOptions, Inputs, Outputs, CLIENTS};
 
@@ -36,6 +39,36 @@ const UNFORESEEN: [Syndrome; 6] = [
     Syndrome::Bounds,
     Syndrome::Align,
 ];
+
+/// Number of the page of a region in which an address lies.
+fn page_of(region: &Region, va: u64) -> u64 {
+    let base = match region.access.contains(Access::ZERO_BASED) {
+        true => 0,
+        false => region.start,
+    };
+    (va.wrapping_sub(base).wrapping_add(region.first_offset())) >> region.log_page
+}
+
+/// Addresses of the table entries that lead to a page, from the root on, as far as they are there.
+fn walked(mem: &PhysMem, region: &Region, page: u64) -> Vec<u64> {
+    const ENTRY: u64 = 8;
+    let bits = u32::from(region.log_tpage).saturating_sub(3);
+    let mut table = region.frame[0];
+    match region.level {
+        LEVEL_INLINE => Vec::new(),
+        LEVEL_FLAT => vec![table.wrapping_add(page.wrapping_mul(ENTRY))],
+        level => {
+            let mut path = Vec::new();
+            for above in (0..u32::from(level)).rev() {
+                let place = (page >> (above * bits)) & ((1 << bits) - 1);
+                let entry = table.wrapping_add(place * ENTRY);
+                path.push(entry);
+                table = mem.read_u64(entry) & !0xfff;
+            }
+            path
+        }
+    }
+}
 
 /// How a bench is made.
 #[derive(Clone, Debug)]
@@ -370,7 +403,7 @@ impl Bench {
 
         self.axi.observe(mem, &self.inputs.axi, &self.outputs.axi);
         for c in 0..CLIENTS {
-            self.observe_client(c, now)?;
+            self.observe_client(mem, c, now)?;
         }
         if self.inputs.cmd_valid && self.outputs.cmd_ready {
             self.command_accepted(now);
@@ -663,7 +696,7 @@ impl Bench {
         self.clients[client].tags[usize::from(tag)] == Tag::Free
     }
 
-    fn observe_client(&mut self, c: usize, now: u64) -> Result<(), BenchError> {
+    fn observe_client(&mut self, mem: &PhysMem, c: usize, now: u64) -> Result<(), BenchError> {
         if self.inputs.req_valid[c] && self.outputs.req_ready[c] {
             if let Some(queued) = self.clients[c].driving.take() {
                 self.request_accepted(c, queued, now);
@@ -684,7 +717,7 @@ impl Bench {
             if self.outputs.rsp_valid[c] && self.inputs.rsp_ready[c] {
                 self.progress = now;
                 match Beat::unpack(&words) {
-                    Ok(beat) => self.beat(c, beat, now)?,
+                    Ok(beat) => self.beat(mem, c, beat, now)?,
                     Err(error) => self.mismatch(format!("client {c}: {error}"))?,
                 }
             }
@@ -751,7 +784,7 @@ impl Bench {
     }
 
     /// Compares one beat with all outcomes that are right.
-    fn beat(&mut self, c: usize, beat: Beat, now: u64) -> Result<(), BenchError> {
+    fn beat(&mut self, mem: &PhysMem, c: usize, beat: Beat, now: u64) -> Result<(), BenchError> {
         let stream = c * STREAMS + usize::from(beat.stream & STREAM_MASK);
         let Some(mut live) = self.streams[stream].pop_front() else {
             return self.mismatch(format!("client {c}: beat without a request: {beat:?}"));
@@ -792,10 +825,7 @@ impl Bench {
             let injected = beat.syndrome == Syndrome::Bus
                 && (beat.pa, beat.len, beat.last) == (0, 0, true)
                 && beat.first == (live.count == 1)
-                && self
-                    .axi
-                    .last_error_beat()
-                    .is_some_and(|clock| clock >= live.accepted);
+                && self.bus_error_has_cause(mem, &live);
             // A registration that was predicted to find no index may get one that becomes free
             // before it is executed. An old key of that index then meets another region.
             let unforeseen = beat.first
@@ -916,6 +946,24 @@ impl Bench {
                 walk: verdict.beats(&live.request),
             })
             .collect()
+    }
+
+    /// Was a read that this request needs for its present beat answered with an error while it was
+    /// inside: that of its MPT entry, or of a table line on the way to the page of the beat?
+    fn bus_error_has_cause(&self, mem: &PhysMem, live: &Live) -> bool {
+        let mut errors = self.axi.errors_since(live.accepted).peekable();
+        if errors.peek().is_none() {
+            return false;
+        }
+        let index = self.golden.keys().decode(live.request.key).1;
+        let line = !u64::from(self.options.config.sizes().axi_bytes - 1);
+        let mut causes = vec![self.entry_address(index)];
+        let incarnations = self.golden.incarnations(index).map(|i| &i.region);
+        for region in incarnations.chain(&live.planted) {
+            let page = page_of(region, live.request.va).wrapping_add(live.count - 1);
+            causes.extend(walked(mem, region, page).iter().map(|entry| entry & line));
+        }
+        errors.any(|address| causes.contains(&address))
     }
 
     /// The final completion of the command that ended the region has come before.
@@ -1116,10 +1164,10 @@ impl Bench {
             Ok(GoldenOutcome::Refused(status)) => {
                 self.judge_refused(mem, &command, now);
                 let reason = match status {
-                    Status::Bus => self
-                        .axi
-                        .last_error_beat()
-                        .is_some_and(|clock| clock >= accepted),
+                    Status::Bus => {
+                        let mpt = self.unit.mpt_range();
+                        self.axi.errors_since(accepted).any(|a| mpt.contains(&a))
+                    }
                     Status::MptBad => self.expect_mpt_bad,
                     Status::Busy => self.posted.iter().any(|posted| posted.pending),
                     _ => false,

@@ -157,6 +157,37 @@ fn a_bus_error_without_a_cause_is_a_mismatch() -> Result {
     let (command, _) = rig.dereg_command(&mr);
     let completion = rig.command(command, CommandExtra::default())?;
     assert_eq!(completion.status, Status::Bus);
+
+    // The same without a cause that the bench knows of, or with one elsewhere in the memory.
+    for elsewhere in [false, true] {
+        let mut rig = self::rig()?;
+        let mr = rig.register(spec())?;
+        let entry = mr.table.entry_pa(0).expect("a table");
+        rig.bench
+            .axi
+            .inject(Fault::once(entry..entry + 8, FaultOn::Read));
+        if elsewhere {
+            // Another region meets an error of its own at the same time.
+            let other = rig.register(Spec::new(0x80_0000, 8 << 12, 12, PA << 1).level(1))?;
+            let line = other.table.entry_pa(0).expect("a table");
+            rig.bench
+                .axi
+                .inject(Fault::once(line..line + 8, FaultOn::Read));
+            let request = other.request(Op::LocalRead, 0x80_0000, 1);
+            rig.bench.issue(1, request);
+        }
+        let request = mr.request(Op::LocalRead, 0x10_0000, 1);
+        rig.bench.issue(0, request);
+        let forged = (0..3000).find_map(|_| {
+            let result = rig.bench.step(&mut rig.host.mem);
+            rig.bench.axi.forget_errors_at(entry);
+            result.err()
+        });
+        assert!(
+            matches!(forged, Some(BenchError::Mismatch { .. })),
+            "{forged:?}"
+        );
+    }
     Ok(())
 }
 
