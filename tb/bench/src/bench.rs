@@ -330,6 +330,11 @@ impl Bench {
         self.clock
     }
 
+    /// How the bench was made.
+    pub fn options(&self) -> &BenchOptions {
+        &self.options
+    }
+
     /// Configuration of the unit.
     pub fn config(&self) -> Config {
         self.options.config
@@ -1491,7 +1496,9 @@ impl Bench {
 
     /// Waits until the table is cleared.
     pub fn wait_ready(&mut self, mem: &mut PhysMem) -> Result<(), BenchError> {
-        let end = self.clock + self.options.patience + u64::from(self.unit.mpt_size) * 2000;
+        // Every entry is written once.
+        let entry = 2000 + u64::from(self.axi.config().write_latency.max);
+        let end = self.clock + self.options.patience + u64::from(self.unit.mpt_size) * entry;
         while self.read_register(mem, regs::STATUS)? & regs::status::READY == 0 {
             if self.clock > end {
                 return self.timeout("the unit to be ready");

@@ -23,8 +23,10 @@ use tpt_verilated::{Config, DutError};
 use crate::machine::{secrets, Machine, Port, Posted, MPT_BASE};
 use crate::target::{Access1, Answer, Counters, TargetError};
 
-/// Clocks without any progress after which a run gives up.
+/// Clocks without any progress after which a run gives up, besides the time of memory accesses.
 const PATIENCE: u64 = 200_000;
+/// Memory accesses in sequence, with room to spare, that progress may have to wait for.
+const ACCESSES: u64 = 16;
 
 /// How the simulated unit is set up.
 #[derive(Debug, Clone)]
@@ -81,6 +83,7 @@ impl RtlTarget {
             (*options.latency.start()).max(1),
             (*options.latency.end()).max(1),
         );
+        let patience = PATIENCE + ACCESSES * u64::from(latency.max);
         let (waves, waves_from) = match &options.waves {
             Some((path, from)) => (Some(path.clone()), *from),
             None => (None, 0),
@@ -102,7 +105,7 @@ impl RtlTarget {
                 b_valid: ready,
                 ..AxiConfig::default()
             },
-            patience: PATIENCE,
+            patience,
             ..BenchOptions::default()
         };
         let mut host = Self::host(options.seed);
@@ -227,7 +230,7 @@ impl Port for BenchPort {
         let ids: Vec<u16> = posted.iter().map(|p| p.command.id).collect();
         for p in posted {
             let due = accepted + p.after.min(batch.len()) as u64;
-            let mut patience = PATIENCE;
+            let mut patience = self.bench.options().patience;
             while self.bench.stats.requests < due {
                 self.bench.step(mem).map_err(error)?;
                 patience -= 1;

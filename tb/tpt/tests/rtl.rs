@@ -124,6 +124,23 @@ fn scenarios_have_no_mismatch() {
     }
 }
 
+/// The slowest memory that a scenario may ask for is slow, not a fault of the unit.
+#[test]
+fn a_very_slow_memory_is_no_mismatch() {
+    let text = "[unit]\nconfig = small\ntable = 64\n[memory]\nlatency = 100000\n\
+                [region r]\nsize = 64 KiB\n[traffic t]\nrequests = 6\n";
+    let file = temporary("very-slow.tpt", text.as_bytes());
+    let out = tpt(["run", &file.display().to_string()]);
+    assert_eq!(
+        out.status.code(),
+        Some(0),
+        "{}{}",
+        stdout(&out),
+        stderr(&out)
+    );
+    assert_eq!(last_line(&out), "mismatches: 0");
+}
+
 #[test]
 fn textbook_has_no_mismatch() {
     let out = tpt(["textbook"]);
