@@ -78,34 +78,24 @@ module tpt_axi_rd
   // ---------------------------------------------------------------------------------------------
   // Addresses: round robin over the sources into one register
   // ---------------------------------------------------------------------------------------------
-  logic [1:0]  last_q;   // source served last
-  logic        ar_free;
-  logic [2:0]  want;
-  logic        pick_any;
-  logic [1:0]  pick;
+  logic       ar_free, pick_any;
+  logic [1:0] pick;
+  logic [2:0] pick_one;
 
   assign ar_free = !m_axi_arvalid_o || m_axi_arready_i;
-  assign want    = {mtt_valid_i, mpt_valid_i, eng_valid_i};
-  always_comb begin
-    pick_any = |want;
-    unique case (last_q)
-      SrcEng:  pick = want[1] ? SrcMpt : (want[2] ? SrcMtt : SrcEng);
-      SrcMpt:  pick = want[2] ? SrcMtt : (want[0] ? SrcEng : SrcMpt);
-      default: pick = want[0] ? SrcEng : (want[1] ? SrcMpt : SrcMtt);
-    endcase
-  end
-  assign eng_ready_o = ar_free && pick_any && pick == SrcEng;
-  assign mpt_ready_o = ar_free && pick_any && pick == SrcMpt;
-  assign mtt_ready_o = ar_free && pick_any && pick == SrcMtt;
+  tpt_rr_arb #(.N(3)) u_arb (
+    .clk_i, .rst_ni,
+    .req_i ({mtt_valid_i, mpt_valid_i, eng_valid_i}),
+    .take_i(ar_free),
+    .any_o (pick_any),
+    .gnt_o (pick_one),
+    .idx_o (pick)
+  );
+  assign {mtt_ready_o, mpt_ready_o, eng_ready_o} = pick_one & {3{ar_free}};
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      m_axi_arvalid_o <= 1'b0;
-      last_q          <= SrcEng;
-    end else if (ar_free) begin
-      m_axi_arvalid_o <= pick_any;
-      if (pick_any) last_q <= pick;
-    end
+    if (!rst_ni) m_axi_arvalid_o <= 1'b0;
+    else if (ar_free) m_axi_arvalid_o <= pick_any;
   end
   always_ff @(posedge clk_i) begin
     if (ar_free) begin
@@ -186,9 +176,6 @@ module tpt_axi_rd
   assign eng_rsp_data_o  = eng_data_q;
   assign eng_rsp_err_o   = eng_err_q;
 
-  `TPT_ASSERT(ReadyOneHot_A, $onehot0({eng_ready_o, mpt_ready_o, mtt_ready_o}))
-  `TPT_ASSERT(ReadyIsWanted_A, (!eng_ready_o || eng_valid_i) && (!mpt_ready_o || mpt_valid_i) &&
-              (!mtt_ready_o || mtt_valid_i))
   `TPT_ASSUME(MptAligned_A, !mpt_valid_i || mpt_addr_i[5:0] == '0)
   `TPT_ASSUME(MttAligned_A, !mtt_valid_i || mtt_addr_i[$clog2(AxiDataW/8)-1:0] == '0)
 

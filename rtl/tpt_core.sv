@@ -374,24 +374,16 @@ module tpt_core
   // ---------------------------------------------------------------------------------------------
   // One request per clock, round robin over the clients
   // ---------------------------------------------------------------------------------------------
-  logic [ClientW-1:0] gnt_cl, last_cl_q;
+  logic [ClientW-1:0] gnt_cl;
   logic               gnt_any;
-  always_comb begin
-    gnt_any   = 1'b0;
-    gnt_cl    = '0;
-    pop_grant = '0;
-    for (int unsigned k = NumClients; k >= 1; k--) begin
-      for (int unsigned c = 0; c < NumClients; c++) begin
-        if (c == (32'(last_cl_q) + k) % NumClients && pop_valid[c]) begin
-          gnt_any = 1'b1;
-          gnt_cl  = ClientW'(c);
-        end
-      end
-    end
-    for (int unsigned c = 0; c < NumClients; c++) begin
-      pop_grant[c] = gnt_any && gnt_cl == ClientW'(c);
-    end
-  end
+  tpt_rr_arb #(.N(NumClients)) u_pop_arb (
+    .clk_i, .rst_ni,
+    .req_i (pop_valid),
+    .take_i(1'b1),
+    .any_o (gnt_any),
+    .gnt_o (pop_grant),
+    .idx_o (gnt_cl)
+  );
 
   typedef struct packed {
     logic [CtxW-1:0] ctx;
@@ -403,13 +395,8 @@ module tpt_core
   logic [ClientW-1:0] f1_cl_q;
   dec_pay_t           f1_pay_q, f1_pay;
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      f1_valid_q <= 1'b0;
-      last_cl_q  <= '0;
-    end else begin
-      f1_valid_q <= gnt_any;
-      if (gnt_any) last_cl_q <= gnt_cl;
-    end
+    if (!rst_ni) f1_valid_q <= 1'b0;
+    else f1_valid_q <= gnt_any;
   end
   always_ff @(posedge clk_i) begin
     f1_cl_q       <= gnt_cl;
@@ -559,10 +546,10 @@ module tpt_core
   // ---------------------------------------------------------------------------------------------
   // Next chunks: one queue per client, round robin into the walker
   // ---------------------------------------------------------------------------------------------
-  logic [NumClients-1:0]            advq_valid, advq_pop, advq_room;
+  logic [NumClients-1:0]            advq_valid, advq_pop, advq_room, adv_gnt;
   logic [NumClients-1:0][LCtxW-1:0] advq_ctx, advq_src;
-  logic [ClientW-1:0]               adv_cl, adv_last_q;
-  logic                             adv_any;
+  logic [ClientW-1:0]               adv_cl;
+  logic                             adv_any, adv_ready;
   logic [NumClients-1:0][LCtxW:0]   advq_cnt;
   for (genvar c = 0; c < NumClients; c++) begin : g_adv
     tpt_fifo #(.Width(2 * LCtxW), .Depth(LCtx)) u_advq (
@@ -573,26 +560,15 @@ module tpt_core
     );
     `TPT_ASSERT(AdvRoom_A, !adv_valid[c] || advq_room[c])
   end
-  always_comb begin
-    adv_any  = 1'b0;
-    adv_cl   = '0;
-    advq_pop = '0;
-    for (int unsigned k = NumClients; k >= 1; k--) begin
-      for (int unsigned c = 0; c < NumClients; c++) begin
-        if (c == (32'(adv_last_q) + k) % NumClients && advq_valid[c]) begin
-          adv_any = 1'b1;
-          adv_cl  = ClientW'(c);
-        end
-      end
-    end
-    for (int unsigned c = 0; c < NumClients; c++) begin
-      advq_pop[c] = adv_any && adv_cl == ClientW'(c);
-    end
-  end
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) adv_last_q <= '0;
-    else if (adv_any) adv_last_q <= adv_cl;
-  end
+  tpt_rr_arb #(.N(NumClients)) u_adv_arb (
+    .clk_i, .rst_ni,
+    .req_i (advq_valid),
+    .take_i(adv_ready),
+    .any_o (adv_any),
+    .gnt_o (adv_gnt),
+    .idx_o (adv_cl)
+  );
+  assign advq_pop = adv_gnt & {NumClients{adv_ready}};
 
   // ---------------------------------------------------------------------------------------------
   // Walk
@@ -612,6 +588,7 @@ module tpt_core
     .in_desc_i     (c_desc),
     .in_pos_i      (c_pos),
     .adv_valid_i   (adv_any),
+    .adv_ready_o   (adv_ready),
     .adv_ctx_i     ((ClientSlots == 1) ? CtxW'(advq_ctx[0]) : CtxW'({adv_cl, advq_ctx[adv_cl]})),
     .adv_src_i     ((ClientSlots == 1) ? CtxW'(advq_src[0]) : CtxW'({adv_cl, advq_src[adv_cl]})),
     .sub_valid_o   (sub_valid),
@@ -706,7 +683,6 @@ module tpt_core
     err_set[ErrFenceTime] = eng_ev_time;
   end
 
-  `TPT_ASSERT(GrantOneHot_A, $onehot0(pop_grant))
   `TPT_ASSERT(FlushAlone_A, !(flush_valid && sweep_valid))
   `TPT_ASSERT(EmptyIsOk_A, !(c_valid && c_syn != SynOk && c_empty))
 

@@ -50,8 +50,9 @@ module tpt_mtt_walker
   input  desc_t               in_desc_i,
   input  pos_t                in_pos_i,
   // Next chunk of a request, into context `adv_ctx_i`, behind the chunk that was last begun in
-  // `adv_src_i` (the same context or another one). Always accepted.
+  // `adv_src_i` (the same context or another one).
   input  logic                adv_valid_i,
+  output logic                adv_ready_o,
   input  logic [CtxW-1:0]     adv_ctx_i,
   input  logic [CtxW-1:0]     adv_src_i,
   // The walk of a chunk has begun; the request goes on behind it.
@@ -121,22 +122,16 @@ module tpt_mtt_walker
   } pay_t;
 
   // ---------------------------------------------------------------------------------------------
-  // S0: queues of new and next chunks; S1: their descriptor and position from RAM
+  // S0: queue of new chunks, or the next chunk on offer; S1: descriptor and position from RAM
   // ---------------------------------------------------------------------------------------------
-  logic            newq_valid, newq_pop, advq_valid, advq_pop, newq_room, advq_room;
-  logic [CtxW-1:0] newq_ctx, advq_ctx, advq_src;
-  logic [CtxW:0]   newq_cnt, advq_cnt, arq_cnt;
+  logic            newq_valid, newq_pop, newq_room;
+  logic [CtxW-1:0] newq_ctx;
+  logic [CtxW:0]   newq_cnt, arq_cnt;
 
   tpt_fifo #(.Width(CtxW), .Depth(NumCtx)) u_newq (
     .clk_i, .rst_ni, .clear_i(1'b0),
     .wvalid_i(in_valid_i), .wready_o(newq_room), .wdata_i(in_ctx_i),
     .rvalid_o(newq_valid), .rready_i(newq_pop), .rdata_o(newq_ctx), .count_o(newq_cnt)
-  );
-  tpt_fifo #(.Width(2 * CtxW), .Depth(NumCtx)) u_advq (
-    .clk_i, .rst_ni, .clear_i(1'b0),
-    .wvalid_i(adv_valid_i), .wready_o(advq_room), .wdata_i({adv_ctx_i, adv_src_i}),
-    .rvalid_o(advq_valid), .rready_i(advq_pop), .rdata_o({advq_ctx, advq_src}),
-    .count_o(advq_cnt)
   );
 
   logic            int_valid_q;   // a walk goes on at another level
@@ -149,19 +144,19 @@ module tpt_mtt_walker
   assign s1_stall = s1_valid_q && int_valid_q;
   // new requests and next chunks take turns
   logic            s0_turn_q, s0_adv;
-  assign s0_adv   = advq_valid && (!newq_valid || s0_turn_q);
-  assign advq_pop = s0_adv && !s1_stall;
-  assign newq_pop = newq_valid && !s0_adv && !s1_stall;
-  assign s0_ctx   = s0_adv ? advq_ctx : newq_ctx;
+  assign adv_ready_o = (!newq_valid || s0_turn_q) && !s1_stall;
+  assign s0_adv      = adv_valid_i && (!newq_valid || s0_turn_q);
+  assign newq_pop    = newq_valid && !s0_adv && !s1_stall;
+  assign s0_ctx      = s0_adv ? adv_ctx_i : newq_ctx;
   // a stalled chunk reads its RAM words again
-  assign s0_src   = s1_stall ? s1_src_q : (s0_adv ? advq_src : newq_ctx);
+  assign s0_src      = s1_stall ? s1_src_q : (s0_adv ? adv_src_i : newq_ctx);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       s1_valid_q <= 1'b0;
       s0_turn_q  <= 1'b0;
     end else if (!s1_stall) begin
-      s1_valid_q <= advq_pop || newq_pop;
+      s1_valid_q <= s0_adv || newq_pop;
       s0_turn_q  <= !s0_adv;
     end
   end
@@ -537,7 +532,6 @@ module tpt_mtt_walker
   end
 
   `TPT_ASSERT(NewRoom_A, !in_valid_i || newq_room)
-  `TPT_ASSERT(AdvRoom_A, !adv_valid_i || advq_room)
   `TPT_ASSERT(ReadRoom_A, !arw_valid_q || arq_room)
   `TPT_ASSERT(LevelUp_A, !(p5_valid_q && p5_miss_q) || p5_pay_q.lvl < p5_pay_q.desc.level)
   `TPT_ASSERT(LevelDown_A, !p5_down || p5_pay_q.lvl > 3'd1)
@@ -546,7 +540,7 @@ module tpt_mtt_walker
   `TPT_ASSERT(GoodOrFault_A, !out_valid_o || out_good_o != '0 || out_fault_o)
 
   logic unused_ok;
-  assign unused_ok = ^{newq_cnt, advq_cnt, arq_cnt, p5_entry[11:0], rd_pay,
+  assign unused_ok = ^{newq_cnt, arq_cnt, p5_entry[11:0], rd_pay,
                        arw_eidx_q[LineLog-1:0]};
 
 endmodule

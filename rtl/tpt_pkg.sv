@@ -278,7 +278,7 @@ package tpt_pkg;
     logic [31:0]           rem;   // bytes that remain
   } pos_t;
 
-  /// Field values that a VALID entry of this unit can have. The others mean that memory has changed.
+  /// Field values that a VALID entry of this unit can have. Others mean that memory has changed.
   function automatic logic mpt_fields_legal(logic [2:0] kind, logic [2:0] level,
                                             logic [1:0] encoding, logic [5:0] log_page,
                                             logic [2:0] log_tpage);

@@ -73,10 +73,12 @@ struct Bench {
     reads: Vec<(u64, usize, u64)>,
     clock: u64,
     chunks: u64,
+    /// A next chunk is asked for and not yet taken.
+    asking: bool,
     seen: HashMap<&'static str, u64>,
 }
 
-const PORTS: [&str; 33] = [
+const PORTS: [&str; 34] = [
     "rst_ni",
     "ready_o",
     "in_valid_i",
@@ -84,6 +86,7 @@ const PORTS: [&str; 33] = [
     "in_desc_i",
     "in_pos_i",
     "adv_valid_i",
+    "adv_ready_o",
     "adv_ctx_i",
     "adv_src_i",
     "sub_valid_o",
@@ -139,6 +142,7 @@ impl Bench {
             reads: Vec::new(),
             clock: 0,
             chunks: 0,
+            asking: false,
             seen: HashMap::new(),
         };
         for _ in 0..4 {
@@ -335,7 +339,7 @@ impl Bench {
     fn step(&mut self, quiet: bool) {
         let now = self.clock;
         self.set("in_valid_i", 0);
-        self.set("adv_valid_i", 0);
+        self.set("adv_valid_i", self.asking.into());
         self.set("r_valid_i", 0);
         self.set("sweep_valid_i", 0);
         let ready = self.rng.chance(2, 3);
@@ -346,7 +350,7 @@ impl Bench {
         // What comes behind a chunk, in the same context once that is free or in another one.
         let sources: Vec<usize> = self.more.keys().copied().collect();
         let mut used = None;
-        if !sources.is_empty() && self.rng.chance(1, 2) {
+        if !self.asking && !sources.is_empty() && self.rng.chance(1, 2) {
             let source = sources[self.rng.below(sources.len() as u64) as usize];
             let target = if self.walks[source].is_none() {
                 Some(source)
@@ -359,6 +363,7 @@ impl Bench {
                 if walk.dropped && self.walks[source].is_none() {
                     // Nobody asks for more of a request that has ended.
                 } else {
+                    self.asking = true;
                     self.set("adv_valid_i", 1);
                     self.set("adv_ctx_i", target as u64);
                     self.set("adv_src_i", source as u64);
@@ -402,6 +407,9 @@ impl Bench {
             self.dut.set(port, &words);
         }
         self.tick();
+        if self.asking && self.get("adv_ready_o") != 0 {
+            self.asking = false;
+        }
         if ready && self.get("ar_valid_o") != 0 {
             let latency = 1 + self.rng.below(if now % 2000 < 1000 { 8 } else { 150 });
             let context = self.get("ar_ctx_o") as usize;
