@@ -210,14 +210,7 @@ fn ranges(mr: &Mr) -> Vec<Range<u64>> {
 
 impl<P: Port> Target for Machine<P> {
     fn register(&mut self, a: &Registration) -> Result<Result<Region, Refused>, TargetError> {
-        let args = RegArgs {
-            memory: Memory::Frames(a.frames.clone()),
-            iova: a.start,
-            length: a.length,
-            pd: a.pd,
-            access: a.access,
-            shape: a.shape,
-        };
+        let args = RegArgs::from(a);
         let (command, handle) = match self.driver.prepare_reg(&mut self.host, &args) {
             Ok(x) => x,
             Err(e) => return Ok(Err(Refused::Driver(e.to_string()))),

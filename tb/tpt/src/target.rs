@@ -4,6 +4,7 @@
 //! What replays and scenarios drive: the golden reference alone, or the simulated unit whose every
 //! beat is compared with it.
 
+use tpt_golden::driver::{Memory, RegArgs};
 use tpt_golden::frames::FrameList;
 use tpt_golden::mtt::Shape;
 use tpt_golden::types::{Access, Command, Completion, Key, Request, Status, Syndrome};
@@ -28,6 +29,19 @@ pub struct Registration {
     pub frames: FrameList,
     /// Page size and table, as far as they are not left to the driver.
     pub shape: Shape,
+}
+
+impl From<&Registration> for RegArgs {
+    fn from(a: &Registration) -> RegArgs {
+        RegArgs {
+            memory: Memory::Frames(a.frames.clone()),
+            iova: a.start,
+            length: a.length,
+            pd: a.pd,
+            access: a.access,
+            shape: a.shape,
+        }
+    }
 }
 
 /// What to change in a region. `None` leaves it as it is.
@@ -168,6 +182,19 @@ impl std::ops::Add for Counters {
         let zero = Counters::default();
         self - (zero - o)
     }
+}
+
+/// Sends a batch of accesses; one answer for each, or an error.
+pub fn answers(t: &mut dyn Target, batch: &[Access1]) -> Result<Vec<Answer>, TargetError> {
+    let answers = t.access(batch)?;
+    if answers.len() != batch.len() {
+        return Err(TargetError::Failed(format!(
+            "{} answers to {} accesses",
+            answers.len(),
+            batch.len()
+        )));
+    }
+    Ok(answers)
 }
 
 /// The golden reference alone, or the simulated unit.

@@ -12,7 +12,7 @@ use serde_json::{json, Value};
 use tpt_bench::axi::{AxiConfig, Sample};
 use tpt_bench::rig::Rig;
 use tpt_bench::{BenchOptions, Clocks, CommandExtra, UnitConfig};
-use tpt_golden::driver::{Caps, Driver, DriverError, Memory, Mr, RegArgs};
+use tpt_golden::driver::{Caps, Driver, DriverError, Mr, RegArgs};
 use tpt_golden::frames::Translation;
 use tpt_golden::regs::counter;
 use tpt_golden::types::{Command, Completion, Request, Status, Syndrome};
@@ -66,14 +66,7 @@ impl Recorder {
 
 impl Target for Recorder {
     fn register(&mut self, a: &Registration) -> Result<Result<Region, Refused>, TargetError> {
-        let args = RegArgs {
-            memory: Memory::Frames(a.frames.clone()),
-            iova: a.start,
-            length: a.length,
-            pd: a.pd,
-            access: a.access,
-            shape: a.shape,
-        };
+        let args = RegArgs::from(a);
         let host = &mut self.scene.rig.host;
         let (command, handle) = match self.driver.prepare_reg(host, &args) {
             Ok(prepared) => prepared,
