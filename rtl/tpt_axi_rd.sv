@@ -50,7 +50,8 @@ module tpt_axi_rd
   input  logic [CtxW-1:0]     mtt_ctx_i,
   input  logic [63:0]         mtt_addr_i,
   output logic                mtt_r_valid_o,
-  // Answer, for MPT and MTT
+  // Answer, for MPT and MTT; its context one clock ahead
+  output logic [CtxW-1:0]     r_pre_ctx_o,
   output logic [CtxW-1:0]     r_ctx_o,
   output logic [AxiDataW-1:0] r_data_o,
   output logic                r_err_o,
@@ -142,6 +143,7 @@ module tpt_axi_rd
     r_data_q <= m_axi_rdata_i;
   end
 
+  assign r_pre_ctx_o   = m_axi_rid_i[CtxW-1:0];
   assign mpt_r_valid_o = r_valid_q && r_src_q == SrcMpt;
   assign mpt_r_last_o  = r_last_q;
   assign mtt_r_valid_o = r_valid_q && r_src_q == SrcMtt;

@@ -9,18 +9,27 @@
 /// A look-up belongs to a context. It is a *pass* through a pipeline of five stages, one pass per
 /// clock, that never stalls:
 ///
-///     P0            P1             P2            P3              P4
-///     pick pass ->  payload RAM -> tag RAM    -> tag compare  -> act: hit, join, miss, fill ...
-///                   (set, key)     data RAM address              data RAM out, way select
+///     P0            P1             P2              P3              P4
+///     pick pass ->  tag RAM     -> data RAM     -> tag compare  -> act: hit, join, miss, fill ...
+///                   address        address,        victim          data and payload out,
+///                                  payload RAM                     way select
+///
+/// A look-up that is submitted while no other pass waits goes straight into P1; its payload may be
+/// given one clock later.
 ///
 /// * hit: result of kind HIT with the line.
 /// * the line is on its way: the context joins the list of the context that asked for it and
 ///   sleeps; no second read is made. The fill wakes the list.
 /// * miss: a way is reserved (PEND, owner = context) and one read is asked for. If the look-up is
-///   a probe, nothing is reserved and the result is MISS. If every way of the set is reserved, the
-///   pass is repeated.
+///   a probe and the user does not know where to read (`p4_known_i`), nothing is reserved and the
+///   result is MISS. If every way of the set is reserved, the pass is repeated.
 /// * fill: the data go straight to the reserved way; the owner then makes a FILL pass that ends
-///   with its result in any case, so there is always progress, however small the cache.
+///   with its result in any case, so there is always progress, however small the cache. A fill of
+///   one beat that finds P4 free is acted on there at once, with its data.
+///
+/// The victim of a miss is an empty way, else one that was not hit since its set was last cleared
+/// of such marks, else any that is not reserved. A new line has no mark: lines that are used once
+/// replace each other, not the ones that are used again and again.
 ///
 /// A pass that read its tags before an older pass changed the same set is stale and is repeated.
 ///
@@ -40,8 +49,9 @@ module tpt_cache #(
   parameter int unsigned KeyW     = 23,
   /// Width of the index part of the key.
   parameter int unsigned IndexW   = 23,
-  /// Width of what travels with a look-up.
+  /// Width of what travels with a look-up, and of what goes with its key.
   parameter int unsigned PayW     = 8,
+  parameter int unsigned AuxW     = 1,
   /// Width of a line and the number of beats in which it is filled.
   parameter int unsigned DataW    = 512,
   parameter int unsigned Beats    = 1,
@@ -60,11 +70,21 @@ module tpt_cache #(
   // Submit a look-up of a context. Always accepted.
   input  logic             sub_valid_i,
   input  logic [CtxW-1:0]  sub_ctx_i,
-  input  logic             sub_bypass_i,  // no look-up: result BYPASS in order
-  input  logic             sub_probe_i,   // a miss reserves nothing and reads nothing
   input  logic [SetW-1:0]  sub_set_i,
   input  logic [KeyW-1:0]  sub_key_i,
-  input  logic [PayW-1:0]  sub_pay_i,
+  input  logic [AuxW-1:0]  sub_aux_i,     // goes with the key to the user's logic beside P1
+  // What travels with it: in the clock of the submission or the next one.
+  input  logic             pay_valid_i,
+  input  logic [CtxW-1:0]  pay_ctx_i,
+  input  logic             pay_bypass_i,  // no look-up: result BYPASS
+  input  logic             pay_probe_i,   // see p4_known_i
+  input  logic [PayW-1:0]  pay_i,
+
+  // The user's own look-up beside this one, stage by stage.
+  output logic [AuxW-1:0]  p1_aux_o,
+  output logic [KeyW-1:0]  p2_key_o,
+  output logic [AuxW-1:0]  p2_aux_o,
+  input  logic             p4_known_i,    // a probe that misses may reserve and read
 
   // Result of a look-up (kinds one-hot).
   output logic             res_valid_o,
@@ -82,8 +102,11 @@ module tpt_cache #(
   output logic             rd_valid_o,
   output logic [CtxW-1:0]  rd_ctx_o,
   output logic [PayW-1:0]  rd_pay_o,
+  output logic             rd_probe_o,    // the look-up was a probe
 
-  // Fill: data beats, then one `fdone`, not before the clock after the last beat.
+  // Fill: data beats; `fdone` with the last one, or without any if there are none. With Beats = 1
+  // `fill_pre_ctx_i` is `fill_ctx_i` one clock ahead.
+  input  logic [CtxW-1:0]  fill_pre_ctx_i,
   input  logic [Beats-1:0] fill_we_i,
   input  logic [CtxW-1:0]  fill_ctx_i,
   input  logic [BeatW-1:0] fill_data_i,
@@ -148,10 +171,13 @@ module tpt_cache #(
   } pass_e;
 
   typedef struct packed {
-    logic            bypass;
-    logic            probe;
     logic [SetW-1:0] set;
     logic [KeyW-1:0] key;
+    logic [AuxW-1:0] aux;
+  } key_t;
+  typedef struct packed {
+    logic            bypass;
+    logic            probe;
     logic [PayW-1:0] pay;
   } look_t;
 
@@ -191,14 +217,16 @@ module tpt_cache #(
   logic [4:0]      q_ready;
   logic [CtxW:0]   newq_cnt, rtyq_cnt, filq_cnt, kilq_cnt, wlq_cnt;
 
+  logic sub_direct;   // straight into P1
   tpt_fifo #(.Width(CtxW), .Depth(NumCtx)) u_newq (
     .clk_i, .rst_ni, .clear_i(1'b0),
-    .wvalid_i(sub_valid_i), .wready_o(q_ready[0]), .wdata_i(sub_ctx_i),
+    .wvalid_i(sub_valid_i && !sub_direct), .wready_o(q_ready[0]), .wdata_i(sub_ctx_i),
     .rvalid_o(newq_valid), .rready_i(newq_pop), .rdata_o(newq_ctx), .count_o(newq_cnt)
   );
+  logic inject;       // a fill straight into P4
   tpt_fifo #(.Width(CtxW + 1 + ErrW), .Depth(NumCtx)) u_filq (
     .clk_i, .rst_ni, .clear_i(1'b0),
-    .wvalid_i(fdone_valid_i), .wready_o(q_ready[1]),
+    .wvalid_i(fdone_valid_i && !inject), .wready_o(q_ready[1]),
     .wdata_i({fdone_ctx_i, fdone_store_i, fdone_err_i}),
     .rvalid_o(filq_valid), .rready_i(filq_pop), .rdata_o({filq_ctx, filq_store, filq_err}),
     .count_o(filq_cnt)
@@ -214,15 +242,20 @@ module tpt_cache #(
     logic [CtxW-1:0] ctx;
     logic            store;
     logic [ErrW-1:0] err;
+    logic            direct;  // its key is in p1_direct_q
     logic [SetW-1:0] set;     // PassInv and PassSweep at P1, all from P2 on
     logic            stale;
   } stage_t;
 
   stage_t p1_q, p2_q, p3_q, p4_q;
-  look_t  look_p1, look_p2_q, look_p3_q, look_p4_q;
-  logic   [Ways-1:0] p4_hit_q, p4_pend_q, p4_busy_q, p4_free_q, p4_sweep_q;
+  key_t   p1_direct_q, p1_read, p1_key, p2_key_q, p3_key_q;
+  look_t  look_read, look_p4;
+  logic   [SetW-1:0] p4_set_q;
+  logic   [KeyW-1:0] p4_key_q;
+  logic   [Ways-1:0] p4_hit_q, p4_pend_q, p4_sweep_q, p4_used_q;
   logic   [CtxW-1:0] p4_owner_q;
-  logic   [WayW-1:0] p4_fway_q;
+  logic   [WayW-1:0] p4_fway_q, p4_vic_q;
+  logic              p4_room_q, p4_empty_q;   // a way may be taken; it is an empty one
 
   // Tag write port, from P4 (or from the start-up sweep).
   logic [Ways-1:0] tag_we;
@@ -247,6 +280,7 @@ module tpt_cache #(
     wk_pop   = 1'b0;
     rtyq_pop = 1'b0;
     newq_pop = 1'b0;
+    sub_direct = 1'b0;
     if (!init_q) begin
       if (filq_valid) begin
         filq_pop = 1'b1;
@@ -273,7 +307,7 @@ module tpt_cache #(
         p0.valid = 1'b1;
         p0.kind  = PassLook;
         p0.ctx   = wk_ctx_q;
-      end else if (rtyq_valid && (rr_q || !newq_valid)) begin
+      end else if (rtyq_valid && (rr_q || !(newq_valid || sub_valid_i))) begin
         rtyq_pop = 1'b1;
         p0.valid = 1'b1;
         p0.kind  = rtyq_kill ? PassKill : PassLook;
@@ -284,28 +318,50 @@ module tpt_cache #(
         p0.kind  = PassLook;
         p0.first = 1'b1;
         p0.ctx   = newq_ctx;
+      end else begin
+        sub_direct = sub_valid_i;
+        p0.valid   = sub_valid_i;
+        p0.kind    = PassLook;
+        p0.first   = 1'b1;
+        p0.direct  = 1'b1;
+        p0.ctx     = sub_ctx_i;
       end
     end
   end
 
-  // What was submitted with each context.
-  tpt_ram_1r1w #(.Width($bits(look_t)), .Depth(NumCtx)) u_look (
+  // What was submitted with each context: its key is needed at P1, the rest at P4.
+  tpt_ram_1r1w #(.Width($bits(key_t)), .Depth(NumCtx)) u_key (
     .clk_i,
     .we_i   (sub_valid_i),
     .waddr_i(sub_ctx_i),
-    .wdata_i({sub_bypass_i, sub_probe_i, sub_set_i, sub_key_i, sub_pay_i}),
+    .wdata_i({sub_set_i, sub_key_i, sub_aux_i}),
     .raddr_i(p0.ctx),
-    .rdata_o(look_p1)
+    .rdata_o(p1_read)
   );
+  tpt_ram_1r1w #(.Width($bits(look_t)), .Depth(NumCtx), .OutReg(1'b1)) u_look (
+    .clk_i,
+    .we_i   (pay_valid_i),
+    .waddr_i(pay_ctx_i),
+    .wdata_i({pay_bypass_i, pay_probe_i, pay_i}),
+    .raddr_i(p2_q.ctx),
+    .rdata_o(look_read)
+  );
+  always_ff @(posedge clk_i) begin
+    p1_direct_q <= '{set: sub_set_i, key: sub_key_i, aux: sub_aux_i};
+  end
+  assign p1_key   = p1_q.direct ? p1_direct_q : p1_read;
+  assign p1_aux_o = p1_key.aux;
+  assign p2_key_o = p2_key_q.key;
+  assign p2_aux_o = p2_key_q.aux;
 
   // ---------------------------------------------------------------------------------------------
   // P1 .. P3: tags, then data one stage later
   // ---------------------------------------------------------------------------------------------
   logic [SetW-1:0] p1_set;
-  assign p1_set = (p1_q.kind == PassInv || p1_q.kind == PassSweep) ? p1_q.set : look_p1.set;
+  assign p1_set = (p1_q.kind == PassInv || p1_q.kind == PassSweep) ? p1_q.set : p1_key.set;
 
   logic [KeyW-1:0] p3_key;
-  assign p3_key = (p3_q.kind == PassInv) ? inv_key_i : look_p3_q.key;
+  assign p3_key = (p3_q.kind == PassInv) ? inv_key_i : p3_key_q.key;
 
   // Reserved way of each context that has a read under way.
   logic [SetW-1:0]   mshr_set [NumCtx];
@@ -340,8 +396,6 @@ module tpt_cache #(
     always_ff @(posedge clk_i) begin
       p4_hit_q[w]  <= p3_match[w] && tag_rdata[w].state == LineValid;
       p4_pend_q[w] <= p3_match[w] && tag_rdata[w].state == LinePend;
-      p4_busy_q[w] <= tag_rdata[w].state == LinePend;
-      p4_free_q[w] <= tag_rdata[w].state == LineInv;
       p4_sweep_q[w] <= tag_rdata[w].state == LineValid &&
                        (sweep_all_i || tag_rdata[w].key[KeyW-1 -: IndexW] == sweep_index_i);
     end
@@ -352,6 +406,43 @@ module tpt_cache #(
     p3_owner = '0;
     for (int unsigned w = 0; w < Ways; w++) begin
       if (p3_match[w] && tag_rdata[w].state == LinePend) p3_owner = p3_owner | tag_rdata[w].owner;
+    end
+  end
+
+  // Way to take in case of a miss. Marks of use are read with the tags and written at P4; a write
+  // that is lost or late does no harm.
+  logic [Ways-1:0] used_rdata, used_wdata;
+  logic            used_we;
+  logic [SetW-1:0] used_wset;
+  tpt_ram_1r1w #(.Width(Ways), .Depth(Sets), .OutReg(1'b1)) u_used (
+    .clk_i,
+    .we_i   (used_we),
+    .waddr_i(used_wset),
+    .wdata_i(used_wdata),
+    .raddr_i(p1_set),
+    .rdata_o(used_rdata)
+  );
+
+  logic            p3_room, p3_empty, p3_plain;
+  logic [WayW-1:0] p3_vic;
+  always_comb begin
+    p3_room  = 1'b0;
+    p3_empty = 1'b0;
+    p3_plain = 1'b0;
+    p3_vic   = '0;
+    for (int unsigned w = 0; w < Ways; w++) begin
+      if (tag_rdata[w].state != LinePend && !p3_plain) begin
+        p3_room = 1'b1;
+        p3_vic  = WayW'(w);
+        if (!used_rdata[w]) p3_plain = 1'b1;
+      end
+    end
+    for (int unsigned w = 0; w < Ways; w++) begin
+      if (tag_rdata[w].state == LineInv) begin
+        p3_room  = 1'b1;
+        p3_empty = 1'b1;
+        p3_vic   = WayW'(w);
+      end
     end
   end
 
@@ -378,42 +469,76 @@ module tpt_cache #(
       p3_q.stale <= p2_q.stale || p2_stale;
       p4_q       <= p3_q;
       p4_q.stale <= p3_q.stale || p3_stale;
+      if (inject) begin
+        p4_q.valid <= 1'b1;
+        p4_q.kind  <= PassFill;
+        p4_q.ctx   <= fdone_ctx_i;
+        p4_q.store <= fdone_store_i;
+        p4_q.err   <= fdone_err_i;
+      end
     end
   end
   always_ff @(posedge clk_i) begin
-    look_p2_q  <= look_p1;
-    look_p3_q  <= look_p2_q;
-    look_p4_q  <= look_p3_q;
+    p2_key_q   <= p1_key;
+    p3_key_q   <= p2_key_q;
     p4_owner_q <= p3_owner;
-    p4_fway_q  <= mshr_way[p3_q.ctx];
+    p4_fway_q  <= mshr_way[inject ? fdone_ctx_i : p3_q.ctx];
+    p4_vic_q   <= p3_vic;
+    p4_room_q  <= p3_room;
+    p4_empty_q <= p3_empty;
+    p4_used_q  <= used_rdata;
+  end
+
+  // A fill of one beat that finds P4 free: its data and the payload of its context come along.
+  logic             p4_inj_q;
+  logic [DataW-1:0] p4_inj_data_q;
+  if (Beats == 1) begin : g_inject
+    look_t look_inj_q, look_inj_read;
+    tpt_ram_1r1w #(.Width($bits(look_t)), .Depth(NumCtx)) u_look (
+      .clk_i,
+      .we_i   (pay_valid_i),
+      .waddr_i(pay_ctx_i),
+      .wdata_i({pay_bypass_i, pay_probe_i, pay_i}),
+      .raddr_i(fill_pre_ctx_i),
+      .rdata_o(look_inj_read)
+    );
+    key_t key_inj_read;
+    tpt_ram_1r1w #(.Width($bits(key_t)), .Depth(NumCtx)) u_key (
+      .clk_i,
+      .we_i   (sub_valid_i),
+      .waddr_i(sub_ctx_i),
+      .wdata_i({sub_set_i, sub_key_i, sub_aux_i}),
+      .raddr_i(fill_pre_ctx_i),
+      .rdata_o(key_inj_read)
+    );
+    assign inject = fdone_valid_i && fill_we_i[0] && !p3_q.valid;
+    always_ff @(posedge clk_i) begin
+      p4_inj_q      <= inject;
+      p4_inj_data_q <= fill_data_i;
+      look_inj_q    <= look_inj_read;
+      p4_set_q      <= inject ? key_inj_read.set : p3_q.set;
+      p4_key_q      <= inject ? key_inj_read.key : p3_key_q.key;
+    end
+    assign look_p4 = p4_inj_q ? look_inj_q : look_read;
+    logic unused_aux;
+    assign unused_aux = ^key_inj_read.aux;
+    `TPT_ASSUME(FillWithDone_A, !fill_we_i[0] || (fdone_valid_i && fill_ctx_i == fdone_ctx_i))
+  end else begin : g_no_inject
+    assign inject        = 1'b0;
+    assign p4_inj_q      = 1'b0;
+    assign p4_inj_data_q = '0;
+    assign look_p4       = look_read;
+    always_ff @(posedge clk_i) begin
+      p4_set_q <= p3_q.set;
+      p4_key_q <= p3_key_q.key;
+    end
+    logic unused_pre;
+    assign unused_pre = ^fill_pre_ctx_i;
   end
 
   // ---------------------------------------------------------------------------------------------
   // P4: act
   // ---------------------------------------------------------------------------------------------
-  logic [WayW-1:0] vic_q;          // where the search for a victim starts
-  logic            vic_found;
-  logic [WayW-1:0] vic_way;
-  always_comb begin
-    vic_found = 1'b0;
-    vic_way   = '0;
-    // a way that is neither empty nor reserved, searched from vic_q on
-    for (int unsigned k = 0; k < Ways; k++) begin
-      automatic logic [WayW-1:0] w = WayW'((32'(vic_q) + k) % Ways);
-      if (!vic_found && !p4_busy_q[w]) begin
-        vic_found = 1'b1;
-        vic_way   = w;
-      end
-    end
-    // an empty way is better
-    for (int unsigned w = 0; w < Ways; w++) begin
-      if (p4_free_q[w]) begin
-        vic_found = 1'b1;
-        vic_way   = WayW'(w);
-      end
-    end
-  end
-
   logic p4_look, p4_fill, p4_kill, p4_inv, p4_swp;
   assign p4_look = p4_q.valid && p4_q.kind == PassLook;
   assign p4_fill = p4_q.valid && p4_q.kind == PassFill;
@@ -421,27 +546,28 @@ module tpt_cache #(
   assign p4_inv  = p4_q.valid && p4_q.kind == PassInv;
   assign p4_swp  = p4_q.valid && p4_q.kind == PassSweep;
 
-  logic look_ok, look_hit, look_join, look_miss, look_alloc, look_retry;
-  assign look_ok    = p4_look && !look_p4_q.bypass && !p4_q.stale;
+  logic look_ok, look_hit, look_join, look_miss, look_read_on, look_alloc, look_retry;
+  assign look_ok    = p4_look && !look_p4.bypass && !p4_q.stale;
   assign look_hit   = look_ok && (|p4_hit_q);
   assign look_join  = look_ok && (|p4_pend_q);
   assign look_miss  = look_ok && !(|p4_hit_q) && !(|p4_pend_q);
-  assign look_alloc = look_miss && !look_p4_q.probe && vic_found;
-  assign look_retry = (p4_look && !look_p4_q.bypass && p4_q.stale) ||
-                      (look_miss && !look_p4_q.probe && !vic_found);
+  assign look_read_on = !look_p4.probe || p4_known_i;
+  assign look_alloc = look_miss && look_read_on && p4_room_q;
+  assign look_retry = (p4_look && !look_p4.bypass && p4_q.stale) ||
+                      (look_miss && look_read_on && !p4_room_q);
 
   logic fill_poison;
   assign fill_poison = poison_q[p4_q.ctx];
 
   always_comb begin
     tag_we    = '0;
-    tag_wset  = p4_q.set;
-    tag_wdata = '{state: LineInv, owner: p4_q.ctx, key: look_p4_q.key};
+    tag_wset  = p4_set_q;
+    tag_wdata = '{state: LineInv, owner: p4_q.ctx, key: p4_key_q};
     if (init_q) begin
       tag_we   = '1;
       tag_wset = init_set_q;
     end else if (look_alloc) begin
-      tag_we[vic_way] = 1'b1;
+      tag_we[p4_vic_q] = 1'b1;
       tag_wdata.state = LinePend;
     end else if (p4_fill) begin
       tag_we[p4_fway_q] = 1'b1;
@@ -455,21 +581,36 @@ module tpt_cache #(
 
   always_ff @(posedge clk_i) begin
     if (look_alloc) begin
-      mshr_set[p4_q.ctx] <= p4_q.set;
-      mshr_way[p4_q.ctx] <= vic_way;
+      mshr_set[p4_q.ctx] <= p4_set_q;
+      mshr_way[p4_q.ctx] <= p4_vic_q;
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       poison_q <= '0;
-      vic_q    <= '0;
     end else begin
-      if (look_alloc) begin
-        poison_q[p4_q.ctx] <= 1'b0;
-        vic_q              <= WayW'((32'(vic_way) + 1) % Ways);
-      end
+      if (look_alloc) poison_q[p4_q.ctx] <= 1'b0;
       if (p4_inv && !p4_q.stale && (|p4_pend_q)) poison_q[p4_owner_q] <= 1'b1;
+    end
+  end
+
+  // Marks of use: of a line that is hit, not of a new one. When all are marked, the others lose
+  // their marks.
+  always_comb begin
+    used_wset  = p4_set_q;
+    used_wdata = p4_used_q | p4_hit_q;
+    used_we    = look_hit && used_wdata != p4_used_q;
+    if (&used_wdata) used_wdata = p4_hit_q;
+    if (look_alloc) begin
+      used_we              = p4_used_q[p4_vic_q];
+      used_wdata           = p4_used_q;
+      used_wdata[p4_vic_q] = 1'b0;
+    end
+    if (init_q) begin
+      used_we    = 1'b1;
+      used_wset  = init_set_q;
+      used_wdata = '0;
     end
   end
 
@@ -579,11 +720,11 @@ module tpt_cache #(
   logic [Ways-1:0]  p4_sel;
   logic [DataW-1:0] way_data [Ways];
   for (genvar w = 0; w < Ways; w++) begin : g_sel
-    assign p4_sel[w]   = p4_fill ? (p4_fway_q == WayW'(w)) : p4_hit_q[w];
+    assign p4_sel[w]   = p4_fill ? (p4_fway_q == WayW'(w) && !p4_inj_q) : p4_hit_q[w];
     assign way_data[w] = g_way[w].data;
   end
   always_comb begin
-    p4_data = '0;
+    p4_data = p4_inj_q ? p4_inj_data_q : '0;
     for (int unsigned w = 0; w < Ways; w++) begin
       p4_data = p4_data | (way_data[w] & {DataW{p4_sel[w]}});
     end
@@ -591,28 +732,29 @@ module tpt_cache #(
 
   assign res_hit_o    = look_hit;
   assign res_fill_o   = p4_fill && !fill_poison;
-  assign res_miss_o   = look_miss && look_p4_q.probe;
-  assign res_bypass_o = p4_look && look_p4_q.bypass;
+  assign res_miss_o   = look_miss && !look_read_on;
+  assign res_bypass_o = p4_look && look_p4.bypass;
   assign res_killed_o = p4_kill && !p4_q.stale;
   assign res_valid_o  = res_hit_o || res_fill_o || res_miss_o || res_bypass_o || res_killed_o;
   assign res_ctx_o    = p4_q.ctx;
   assign res_err_o    = p4_fill ? p4_q.err : '0;
-  assign res_pay_o    = look_p4_q.pay;
+  assign res_pay_o    = look_p4.pay;
   assign res_data_o   = p4_data;
 
   assign rd_valid_o = look_alloc;
   assign rd_ctx_o   = p4_q.ctx;
-  assign rd_pay_o   = look_p4_q.pay;
+  assign rd_pay_o   = look_p4.pay;
+  assign rd_probe_o = look_p4.probe;
 
   assign ev_hit_o   = look_hit && p4_q.first;
   assign ev_miss_o  = look_alloc;
-  assign ev_evict_o = look_alloc && !p4_free_q[vic_way];
+  assign ev_evict_o = look_alloc && !p4_empty_q;
 
   // ---------------------------------------------------------------------------------------------
   // Assertions
   // ---------------------------------------------------------------------------------------------
-  `TPT_ASSUME(SubRoom_A, !sub_valid_i || q_ready[0])
-  `TPT_ASSUME(FillRoom_A, !fdone_valid_i || q_ready[1])
+  `TPT_ASSUME(SubRoom_A, !sub_valid_i || sub_direct || q_ready[0])
+  `TPT_ASSUME(FillRoom_A, !fdone_valid_i || inject || q_ready[1])
   `TPT_ASSERT(RetryRoom_A, !rtyq_push || q_ready[2])
   `TPT_ASSUME(KillRoom_A, !kill_valid_i || q_ready[3])
   `TPT_ASSERT(WakeRoom_A, !wlq_push || q_ready[4])
@@ -626,6 +768,6 @@ module tpt_cache #(
   `TPT_ASSERT(NoOwnJoin_A, !look_join || p4_owner_q != p4_q.ctx)
 
   logic unused_ok;
-  assign unused_ok = ^{newq_cnt, rtyq_cnt, filq_cnt, kilq_cnt, wlq_cnt, look_p4_q.set};
+  assign unused_ok = ^{newq_cnt, rtyq_cnt, filq_cnt, kilq_cnt, wlq_cnt, p3_key_q.set, p3_key_q.aux, p4_q.direct, p4_q.set};
 
 endmodule

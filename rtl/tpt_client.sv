@@ -21,6 +21,9 @@
 ///
 ///     S0 pick head, beat number -> X1 -> X2 line RAM out, entry -> X3 lengths -> X4 beat -> queue
 ///
+/// When none of this is busy, a request of one page at the head of its stream goes from the walker
+/// straight into the queue.
+///
 /// Client reset: no request or `done` is taken, beats are dropped until every context is free, then
 /// all tags are released.
 module tpt_client
@@ -85,6 +88,7 @@ module tpt_client
   input  logic [5:0]                     chk_log_page_i,
   input  logic [MaxLogPage-1:0]          chk_off_i,
   input  logic [31:0]                    chk_rem_i,
+  input  logic [CtxW-1:0]                pre_ctx_i,       // chk_ctx_i one clock ahead
   input  logic                           commit_valid_i,
   input  logic [CtxW-1:0]                commit_ctx_i,
   // Next chunk wanted, into context ctx, behind the chunk in context src
@@ -185,7 +189,7 @@ module tpt_client
   logic [CtxW:0]   fresh_q, free_cnt;
   tpt_fifo #(.Width(CtxW), .Depth(NumCtx)) u_free (
     .clk_i, .rst_ni, .clear_i(1'b0),
-    .wvalid_i(free_push), .wready_o(free_room), .wdata_i(cur_q),
+    .wvalid_i(free_push), .wready_o(free_room), .wdata_i(end_ctx),
     .rvalid_o(free_valid), .rready_i(free_pop), .rdata_o(free_ctx), .count_o(free_cnt)
   );
   logic fresh;
@@ -283,10 +287,35 @@ module tpt_client
   // ---------------------------------------------------------------------------------------------
   // S0: sequencer
   // ---------------------------------------------------------------------------------------------
+  // A chunk straight from the walker: the whole answer to the request at the head of its stream,
+  // while no beat is being made.
+  logic             fast, beats_idle;
+  logic             fast_head_q;
+  logic [StrW-1:0]  fast_str_q;
+  logic [StrW-1:0]  str_of [NumCtx];   // stream of a request
+  logic [StrW-1:0]  pre_str;
+  assign pre_str = str_of[pre_ctx_i];
+  always_ff @(posedge clk_i) begin
+    if (skid_pop) str_of[next_ctx] <= pop_str;
+  end
+  always_ff @(posedge clk_i) begin
+    // it stays the head until it has been answered
+    fast_head_q <= str_any_q[pre_str] && !str_kill_q[pre_str] && str_head_q[pre_str] == pre_ctx_i;
+    fast_str_q  <= pre_str;
+  end
+  assign fast = chk_valid_i && commit_valid_i && chk_first_i && chk_final_i && !chk_fault_i &&
+                chk_good_i == (LineLog + 1)'(1) && fast_head_q && beats_idle && credit_q != '0;
+
+  // The context that hands out beats: of the sequencer, or straight from the walker.
+  logic [CtxW-1:0]  end_ctx;
+  logic [StrW-1:0]  end_str;
+  assign end_ctx = act_q ? cur_q : chk_ctx_i;
+  assign end_str = act_q ? cs_q : fast_str_q;
+
   logic [LineLog:0] cur_nb;
   logic             cur_fin, cur_kill, cur_succ, cur_end, cut, issue, end_chunk, in_place;
   assign cur_kill  = str_kill_q[cs_q];
-  assign cur_succ  = succ_any_q[cur_q];
+  assign cur_succ  = act_q && succ_any_q[cur_q];
   assign cur_nb    = (direct_q[cur_q] || cur_kill) ? '0 : nb_mem[cur_q];
   // In a client reset a long request ends with the chunk that it has.
   assign cur_fin   = direct_q[cur_q] || fin_mem[cur_q] || drain || cur_kill;
@@ -294,9 +323,9 @@ module tpt_client
   // The last beat has to wait for chunks behind: it leaves in place of the last of them.
   assign cut       = act_q && cur_fin && cur_succ && cur_end;
   assign issue     = act_q && !cut && credit_q != '0;
-  assign end_chunk = cut || (issue && cur_end);
-  assign pop_last  = end_chunk && cur_fin && !cur_succ;
-  assign in_place  = end_chunk && !cur_fin && !cur_succ;
+  assign end_chunk = cut || (issue && cur_end) || fast;
+  assign pop_last  = end_chunk && (fast || cur_fin) && !cur_succ;
+  assign in_place  = end_chunk && !fast && !cur_fin && !cur_succ;
   assign free_push = end_chunk && !in_place;
 
   always_ff @(posedge clk_i) begin
@@ -310,7 +339,7 @@ module tpt_client
   assign ext_src = str_end_q[ext_str_q];
   assign ext_go  = str_any_q[ext_str_q] && !str_kill_q[ext_str_q] && more_q[ext_src] && ready_o &&
                    free_all > (CtxW + 1)'(Reserve) && !skid_pop && !in_place &&
-                   !(end_chunk && cs_q == ext_str_q);
+                   !(end_chunk && end_str == ext_str_q);
   assign adv_valid_o = in_place || ext_go;
   assign adv_ctx_o   = in_place ? cur_q : next_ctx;
   assign adv_src_o   = in_place ? cur_q : ext_src;
@@ -354,8 +383,8 @@ module tpt_client
   // What comes behind the chunk that ends: the next chunk or the next request of the stream.
   logic [CtxW-1:0] cur_next;
   logic            cont;        // it is ready
-  assign cur_next = cur_succ ? succ_mem[cur_q] : str_next_q[cs_q];
-  assign cont     = (cur_succ || str_two_q[cs_q]) && rdy_q[cur_next];
+  assign cur_next = cur_succ ? succ_mem[cur_q] : str_next_q[end_str];
+  assign cont     = (cur_succ || str_two_q[end_str]) && rdy_q[cur_next];
 
   always_ff @(posedge clk_i) begin
     // the context of a head request may be in other hands already, so its link is in str_next_q
@@ -365,7 +394,7 @@ module tpt_client
 
   // A new request behind the head request of its stream, which may end in the same clock.
   logic pop_behind;
-  assign pop_behind = skid_pop && pop_last && cs_q == pop_str;
+  assign pop_behind = skid_pop && pop_last && end_str == pop_str;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -379,15 +408,15 @@ module tpt_client
       next_any_q <= '0;
     end else begin
       if (end_chunk && !in_place) begin
-        str_head_q[cs_q] <= cur_next;
+        str_head_q[end_str] <= cur_next;
         if (!cur_succ) begin
           // the request ends: the one behind it is the head, and has one behind it or not
-          str_any_q[cs_q]  <= str_two_q[cs_q];
-          str_end_q[cs_q]  <= str_next_q[cs_q];
-          str_two_q[cs_q]  <= str_two_q[cs_q] && next_any_q[str_next_q[cs_q]];
-          str_next_q[cs_q] <= next_mem[str_next_q[cs_q]];
+          str_any_q[end_str]  <= str_two_q[end_str];
+          str_end_q[end_str]  <= str_next_q[end_str];
+          str_two_q[end_str]  <= str_two_q[end_str] && next_any_q[str_next_q[end_str]];
+          str_next_q[end_str] <= next_mem[str_next_q[end_str]];
         end
-        str_kill_q[cs_q] <= cur_fin && cur_succ;
+        str_kill_q[end_str] <= cur_fin && cur_succ;
       end
       if (ext_go) str_end_q[ext_str_q] <= next_ctx;
       if (skid_pop) begin
@@ -418,7 +447,7 @@ module tpt_client
       more_q     <= '0;
     end else begin
       if (sub_valid_i) more_q[sub_ctx_i] <= sub_more_i;
-      if (end_chunk) more_q[cur_q] <= 1'b0;
+      if (end_chunk) more_q[end_ctx] <= 1'b0;
       if (ext_go) begin
         more_q[ext_src]      <= 1'b0;
         succ_any_q[ext_src]  <= 1'b1;
@@ -434,10 +463,10 @@ module tpt_client
       direct_q <= '0;
     end else begin
       if (end_chunk) begin
-        rdy_q[cur_q]    <= 1'b0;
-        direct_q[cur_q] <= 1'b0;
+        rdy_q[end_ctx]    <= 1'b0;
+        direct_q[end_ctx] <= 1'b0;
       end
-      if (commit_valid_i) rdy_q[commit_ctx_i] <= 1'b1;
+      if (commit_valid_i && !fast) rdy_q[commit_ctx_i] <= 1'b1;
       if (dir_valid_i) begin
         rdy_q[dir_ctx_i]    <= 1'b1;
         direct_q[dir_ctx_i] <= 1'b1;
@@ -454,11 +483,11 @@ module tpt_client
       burst_q  <= '0;
       credit_q <= 5'(QueueDepth);
     end else begin
-      credit_q <= credit_q - 5'(issue) + 5'(rsp_pop);
+      credit_q <= credit_q - 5'(issue || fast) + 5'(rsp_pop);
       if (issue && !end_chunk) beat_q <= beat_q + 1'b1;
       if (end_chunk || !act_q) begin
         beat_q <= '0;
-        if (end_chunk && !in_place && cont && (burst_q != 4'(BurstMax) || !oth_any)) begin
+        if (end_chunk && !fast && !in_place && cont && (burst_q != 4'(BurstMax) || !oth_any)) begin
           act_q <= 1'b1;
           cur_q <= cur_next;
           if (burst_q != 4'(BurstMax)) burst_q <= burst_q + 1'b1;
@@ -620,6 +649,34 @@ module tpt_client
     end
   end
 
+  // Straight from the walker: one page, so the segment is the request. Nobody else makes a beat.
+  who_t who_mem [NumCtx];
+  who_t fast_who_q;
+  always_ff @(posedge clk_i) begin
+    if (t1_valid_q) begin
+      who_mem[t1_ctx_q] <= '{tag: t1_req_q.tag, stream: t1_req_q.stream, abit: t1_bit,
+                             nodone: pop_busy_o};
+    end
+  end
+  always_ff @(posedge clk_i) fast_who_q <= who_mem[pre_ctx_i];
+  assign beats_idle = !act_q && !x1_q.valid && !x1_q.cut && !x2_q.valid && !x2_q.cut &&
+                      !x3_valid_q && !x4_valid_q;
+
+  beat_t fast_beat, new_beat;
+  always_comb begin
+    fast_beat              = '0;
+    fast_beat.rsp.tag      = fast_who_q.tag;
+    fast_beat.rsp.stream   = fast_who_q.stream;
+    fast_beat.rsp.syndrome = SynOk;
+    fast_beat.rsp.first    = 1'b1;
+    fast_beat.rsp.last     = 1'b1;
+    fast_beat.rsp.pa       = {chk_frame_i[chk_sel_i], 12'b0} | 64'(chk_off_i);
+    fast_beat.rsp.len      = chk_rem_i;
+    fast_beat.abit         = fast_who_q.abit;
+    fast_beat.nodone       = fast_who_q.nodone;
+  end
+  assign new_beat = x4_valid_q ? x5_beat : fast_beat;
+
   // ---------------------------------------------------------------------------------------------
   // Response queue
   // ---------------------------------------------------------------------------------------------
@@ -628,7 +685,7 @@ module tpt_client
   beat_t                      rq_beat;
   tpt_fifo #(.Width($bits(beat_t)), .Depth(QueueDepth)) u_rspq (
     .clk_i, .rst_ni, .clear_i(1'b0),
-    .wvalid_i(x4_valid_q), .wready_o(rq_room), .wdata_i(x5_beat),
+    .wvalid_i(x4_valid_q || fast), .wready_o(rq_room), .wdata_i(new_beat),
     .rvalid_o(rq_valid), .rready_i(rsp_pop), .rdata_o(rq_beat), .count_o(rq_cnt)
   );
   assign rsp_valid_o = rq_valid && !drain;
@@ -640,13 +697,18 @@ module tpt_client
   assign pipe_empty  = !act_q && !x1_q.valid && !x2_q.valid && !x3_valid_q && !x4_valid_q &&
                        !rq_valid && !t1_valid_q;
 
-  assign ev_segment_o = x4_valid_q && x4_addr_q;
+  assign ev_segment_o = (x4_valid_q && x4_addr_q) || fast;
   assign ev_refused_o = x4_valid_q && x4_syn_q != SynOk;
 
   `TPT_ASSERT(FreeRoom_A, !free_push || free_room)
-  `TPT_ASSERT(QueueRoom_A, !x4_valid_q || rq_room)
+  `TPT_ASSERT(QueueRoom_A, !(x4_valid_q || fast) || rq_room)
   `TPT_ASSERT(CreditMatches_A, credit_q <= 5'(QueueDepth))
   `TPT_ASSERT(CurIsHead_A, !act_q || (str_any_q[cs_q] && str_head_q[cs_q] == cur_q))
+  `TPT_ASSERT(FastIsHead_A, !fast || (str_any_q[fast_str_q] && !act_q && !rdy_q[chk_ctx_i] &&
+              !succ_any_q[chk_ctx_i] && str_head_q[fast_str_q] == chk_ctx_i))
+  `TPT_ASSERT(FastIsOnePage_A, !fast || (commit_ctx_i == chk_ctx_i && chk_rem_i != '0 &&
+              (chk_log_page_i[5] || 64'(chk_off_i) + 64'(chk_rem_i) <=
+                                    (64'd1 << chk_log_page_i[4:0]))))
   `TPT_ASSERT(CurIsReady_A, !act_q || rdy_q[cur_q])
   `TPT_ASSERT(KillHasMore_A, !(str_kill_q[cs_q] && act_q && direct_q[cur_q]))
   `TPT_ASSERT(InPlaceBegun_A, !in_place || more_q[cur_q])

@@ -6,9 +6,10 @@
 
 /// Translation and protection unit with struct ports.
 ///
-///     clients ──► key decode ──► MPT look-up ──► check ──► MTT walker ──► clients
-///       │ contexts, order, tags     │ cache        │ refusals    │ cache       │ beats
-///       │                           └──── AXI read manager ──────┘             │
+///     clients ──► MPT look-up ──► check ──► MTT walker ──► clients
+///       │ contexts     │ cache,      │ refusals    │ cache       │ beats
+///       │ order, tags  │ key decoder │             │ directory   │
+///       │              └──── AXI read manager ─────┘             │
 ///       └──────────────── epochs ◄── fence ◄── registration engine ──► AXI write manager
 ///
 /// One request per clock enters from one of the clients; nothing in the pipeline stalls. See
@@ -28,6 +29,8 @@ module tpt_core
   /// MTT cache: sets (power of two, at least 8) and ways.
   parameter int unsigned MttSets     = 32,
   parameter int unsigned MttWays     = 4,
+  /// Directory lines of the MTT walker, a power of two, at least 8.
+  parameter int unsigned DirSets     = 32,
   /// Width of the memory port: 128, 256 or 512.
   parameter int unsigned AxiDataW    = 128,
   /// Deepest tree of table pages: 3 or 4.
@@ -205,7 +208,9 @@ module tpt_core
   logic [63:0]       eng_wr_addr;
   logic [MptW-1:0]   eng_wr_data;
   logic              inv_valid, inv_done, sweep_valid, sweep_done, flush_valid, flush_done;
-  logic [IndexW-1:0] inv_index, sweep_index;
+  logic [FieldW-1:0] inv_field;
+  logic [IndexW-1:0] unused_inv_index;
+  logic [IndexW-1:0] sweep_index;
   logic              eng_ev_bus, eng_ev_bad, eng_ev_time;
 
   tpt_reg_engine #(.MaxLevels(MaxLevels)) u_engine (
@@ -231,7 +236,8 @@ module tpt_core
     .wr_done_i     (eng_wr_done),
     .wr_err_i      (eng_wr_err),
     .inv_valid_o   (inv_valid),
-    .inv_index_o   (inv_index),
+    .inv_field_o   (inv_field),
+    .inv_index_o   (unused_inv_index),
     .inv_done_i    (inv_done),
     .sweep_valid_o (sweep_valid),
     .sweep_index_o (sweep_index),
@@ -302,7 +308,7 @@ module tpt_core
   logic [CtxW-1:0]                   dir_ctx;
   logic [4:0]                        dir_syn;
   logic                              chk_valid, chk_fault, chk_first, chk_final, com_valid;
-  logic [CtxW-1:0]                   chk_ctx, com_ctx;
+  logic [CtxW-1:0]                   chk_ctx, pre_ctx, com_ctx;
   logic [LineEnt-1:0][FrameW-1:0]    chk_frame;
   logic [LineLog-1:0]                chk_sel;
   logic [LineLog:0]                  chk_good;
@@ -350,6 +356,7 @@ module tpt_core
       .chk_log_page_i(chk_log_page),
       .chk_off_i     (chk_off),
       .chk_rem_i     (chk_rem),
+      .pre_ctx_i     (pre_ctx[LCtxW-1:0]),
       .commit_valid_i(com_valid && is_client(com_ctx, c)),
       .commit_ctx_i  (com_ctx[LCtxW-1:0]),
       .adv_valid_o   (adv_valid[c]),
@@ -385,107 +392,50 @@ module tpt_core
     .idx_o (gnt_cl)
   );
 
-  typedef struct packed {
-    logic [CtxW-1:0] ctx;
-    logic            busy;
-    req_t            req;
-  } dec_pay_t;
-
-  logic               f1_valid_q;
-  logic [ClientW-1:0] f1_cl_q;
-  dec_pay_t           f1_pay_q, f1_pay;
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) f1_valid_q <= 1'b0;
-    else f1_valid_q <= gnt_any;
-  end
-  always_ff @(posedge clk_i) begin
-    f1_cl_q       <= gnt_cl;
-    f1_pay_q.ctx  <= (ClientSlots == 1) ? CtxW'(pop_ctx[0]) : CtxW'({gnt_cl, pop_ctx[gnt_cl]});
-    f1_pay_q.busy <= 1'b0;
-    f1_pay_q.req  <= pop_req[gnt_cl];
-  end
-  always_comb begin
-    f1_pay      = f1_pay_q;
-    f1_pay.busy = pop_busy[f1_cl_q];
-  end
-
   // ---------------------------------------------------------------------------------------------
-  // Key decode, MPT look-up, check
+  // MPT look-up with the key decoder, check
   // ---------------------------------------------------------------------------------------------
-  logic              dec_valid, dec_role;
-  logic [IndexW-1:0] dec_index;
-  dec_pay_t          dec_pay;
-  tpt_key_dec #(.PayW($bits(dec_pay_t))) u_key_dec (
-    .clk_i, .rst_ni,
-    .valid_i      (f1_valid_q),
-    .field_i      (f1_pay_q.req.key[31:8]),
-    .pay_i        (f1_pay),
-    .plain_i      (csr_plain),
-    .perm_secret_i(csr_perm_secret),
-    .valid_o      (dec_valid),
-    .role_o       (dec_role),
-    .index_o      (dec_index),
-    .pay_o        (dec_pay)
-  );
+  logic [ClientW-1:0] late_cl_q;
+  always_ff @(posedge clk_i) late_cl_q <= gnt_cl;
 
-  typedef struct packed {
-    req_t req;
-    logic role;
-    logic index_ok;
-    logic disabled;
-    logic busy;
-  } mpt_pay_t;
-
-  logic              m_valid_q, m_lookup_q;
-  logic [CtxW-1:0]   m_ctx_q;
-  logic [IndexW-1:0] m_index_q;
-  mpt_pay_t          m_pay_q;
-  logic              dec_index_ok;
-  assign dec_index_ok = {1'b0, dec_index} < csr_mpt_size;
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) m_valid_q <= 1'b0;
-    else m_valid_q <= dec_valid;
-  end
-  always_ff @(posedge clk_i) begin
-    m_ctx_q    <= dec_pay.ctx;
-    m_index_q  <= dec_index;
-    m_lookup_q <= eng_ready && !dec_pay.busy && dec_index_ok && req_needs_lookup(dec_pay.req);
-    m_pay_q    <= '{req: dec_pay.req, role: dec_role, index_ok: dec_index_ok,
-                    disabled: !eng_ready, busy: dec_pay.busy};
-  end
-
-  logic              l_valid, l_looked_up, l_bus, l_bad;
+  logic              l_valid, l_looked_up, l_bus, l_bad, l_busy, l_enabled, l_role, l_index_ok;
   logic [CtxW-1:0]   l_ctx;
   mpt_entry_t        l_entry;
   logic [IndexW-1:0] l_index;
-  mpt_pay_t          l_pay;
+  req_t              l_req;
   logic              mpt_ar_valid, mpt_ar_ready, mpt_r_valid, mpt_r_last;
-  logic [CtxW-1:0]   mpt_ar_ctx, r_ctx;
+  logic [CtxW-1:0]   mpt_ar_ctx, r_ctx, r_pre_ctx;
   logic [63:0]       mpt_ar_addr;
   logic [AxiDataW-1:0] r_data;
   logic              r_err;
   logic              mpt_hit, mpt_miss, mpt_evict, mpt_bus, mpt_bad;
 
   tpt_mpt_lookup #(
-    .NumCtx(NumContexts), .Sets(MptSets), .Ways(MptWays), .AxiDataW(AxiDataW),
-    .PayW($bits(mpt_pay_t))
+    .NumCtx(NumContexts), .Sets(MptSets), .Ways(MptWays), .AxiDataW(AxiDataW)
   ) u_mpt (
     .clk_i, .rst_ni,
     .ready_o        (mpt_ready),
     .mpt_base_i     (csr_mpt_base),
-    .in_valid_i     (m_valid_q),
-    .in_ctx_i       (m_ctx_q),
-    .in_lookup_i    (m_lookup_q),
-    .in_index_i     (m_index_q),
-    .in_pay_i       (m_pay_q),
+    .mpt_size_i     (csr_mpt_size),
+    .plain_i        (csr_plain),
+    .perm_secret_i  (csr_perm_secret),
+    .in_valid_i     (gnt_any),
+    .in_ctx_i       ((ClientSlots == 1) ? CtxW'(pop_ctx[0]) : CtxW'({gnt_cl, pop_ctx[gnt_cl]})),
+    .in_req_i       (pop_req[gnt_cl]),
+    .late_busy_i    (pop_busy[late_cl_q]),
+    .late_enabled_i (eng_ready),
     .out_valid_o    (l_valid),
     .out_ctx_o      (l_ctx),
+    .out_req_o      (l_req),
+    .out_busy_o     (l_busy),
+    .out_enabled_o  (l_enabled),
     .out_looked_up_o(l_looked_up),
     .out_bus_err_o  (l_bus),
     .out_bad_o      (l_bad),
+    .out_index_ok_o (l_index_ok),
     .out_entry_o    (l_entry),
+    .out_role_o     (l_role),
     .out_index_o    (l_index),
-    .out_pay_o      (l_pay),
     .ar_valid_o     (mpt_ar_valid),
     .ar_ready_i     (mpt_ar_ready),
     .ar_ctx_o       (mpt_ar_ctx),
@@ -496,7 +446,7 @@ module tpt_core
     .r_last_i       (mpt_r_last),
     .r_err_i        (r_err),
     .inv_valid_i    (inv_valid),
-    .inv_index_i    (inv_index),
+    .inv_field_i    (inv_field),
     .inv_done_o     (inv_done),
     .flush_valid_i  (flush_valid && !mpt_flushed_q),
     .flush_done_o   (mpt_flush_done),
@@ -517,12 +467,12 @@ module tpt_core
     .clk_i, .rst_ni,
     .valid_i    (l_valid),
     .pay_i      (l_ctx),
-    .req_i      (l_pay.req),
-    .disabled_i (l_pay.disabled),
-    .tag_busy_i (l_pay.busy),
-    .role_i     (l_pay.role),
+    .req_i      (l_req),
+    .disabled_i (!l_enabled),
+    .tag_busy_i (l_busy),
+    .role_i     (l_role),
     .index_i    (l_index),
-    .index_ok_i (l_pay.index_ok),
+    .index_ok_i (l_index_ok),
     .looked_up_i(l_looked_up),
     .entry_i    (l_entry),
     .bus_err_i  (l_bus),
@@ -579,7 +529,8 @@ module tpt_core
   logic            mtt_hit, mtt_miss, mtt_evict, mtt_bus;
 
   tpt_mtt_walker #(
-    .NumCtx(NumContexts), .Sets(MttSets), .Ways(MttWays), .AxiDataW(AxiDataW)
+    .NumCtx(NumContexts), .Sets(MttSets), .Ways(MttWays), .DirSets(DirSets),
+    .AxiDataW(AxiDataW)
   ) u_walker (
     .clk_i, .rst_ni,
     .ready_o       (mtt_ready),
@@ -606,12 +557,14 @@ module tpt_core
     .out_log_page_o(chk_log_page),
     .out_off_o     (chk_off),
     .out_rem_o     (chk_rem),
+    .pre_ctx_o     (pre_ctx),
     .commit_valid_o(com_valid),
     .commit_ctx_o  (com_ctx),
     .ar_valid_o    (mtt_ar_valid),
     .ar_ready_i    (mtt_ar_ready),
     .ar_ctx_o      (mtt_ar_ctx),
     .ar_addr_o     (mtt_ar_addr),
+    .r_pre_ctx_i   (r_pre_ctx),
     .r_valid_i     (mtt_r_valid),
     .r_ctx_i       (r_ctx),
     .r_data_i      (r_data),
@@ -646,6 +599,7 @@ module tpt_core
     .mtt_ctx_i      (mtt_ar_ctx),
     .mtt_addr_i     (mtt_ar_addr),
     .mtt_r_valid_o  (mtt_r_valid),
+    .r_pre_ctx_o    (r_pre_ctx),
     .r_ctx_o        (r_ctx),
     .r_data_o       (r_data),
     .r_err_o        (r_err),
@@ -687,6 +641,6 @@ module tpt_core
   `TPT_ASSERT(EmptyIsOk_A, !(c_valid && c_syn != SynOk && c_empty))
 
   logic unused_ok;
-  assign unused_ok = ^{cl_ready, fence_busy, c_mask, advq_cnt, f1_pay_q.busy};
+  assign unused_ok = ^{pre_ctx, unused_inv_index, cl_ready, fence_busy, c_mask, advq_cnt};
 
 endmodule

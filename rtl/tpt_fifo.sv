@@ -13,6 +13,8 @@ module tpt_fifo #(
   parameter int unsigned Width = 8,
   /// Number of words, a power of two, at least 2.
   parameter int unsigned Depth = 16,
+  /// A word that finds the queue empty is on offer in the clock in which it is written.
+  parameter bit          FallThrough = 1'b0,
   localparam int unsigned AddrW = $clog2(Depth)
 ) (
   input  logic             clk_i,
@@ -41,11 +43,20 @@ module tpt_fifo #(
   logic             push, pop;
 
   assign wready_o = !count_q[AddrW];
-  assign rvalid_o = count_q != '0;
-  assign rdata_o  = mem[rptr_q];
   assign count_o  = count_q;
-  assign push     = wvalid_i && wready_o;
-  assign pop      = rvalid_o && rready_i;
+  if (FallThrough) begin : g_fall_through
+    logic empty;
+    assign empty    = count_q == '0;
+    assign rvalid_o = !empty || wvalid_i;
+    assign rdata_o  = empty ? wdata_i : mem[rptr_q];
+    assign push     = wvalid_i && wready_o && !(empty && rready_i);
+    assign pop      = !empty && rready_i;
+  end else begin : g_stored
+    assign rvalid_o = count_q != '0;
+    assign rdata_o  = mem[rptr_q];
+    assign push     = wvalid_i && wready_o;
+    assign pop      = rvalid_o && rready_i;
+  end
 
   always_ff @(posedge clk_i) begin
     if (push) mem[wptr_q] <= wdata_i;

@@ -6,8 +6,19 @@
 
 /// MPT look-up: entries in memory behind a non-blocking on-chip cache.
 ///
-/// In goes a request with its decoded key, out comes the request with its MPT entry, in any order
-/// between contexts, one per clock. Requests that need no entry (see `in_lookup_i`) pass through.
+/// In goes a request with the index field of its key, out comes the request with its MPT entry, in
+/// any order between contexts, one per clock. Requests that need no entry pass through.
+///
+/// The cache is looked up with the *field as it is in the key*, still permuted, so that a hit does
+/// not wait for the permutation; role and index are kept with the entry. The key is decoded beside
+/// the look-up, and only a miss waits for it:
+///
+///     field ──┬──► cache ───hit──────────────────────────────► entry, role, index
+///             │      └─miss─► read queue ──► address ──► memory ──► CRC ──► fill
+///             └──► key decoder ──► {role, index} of the context ─┴── index too large: refused
+///
+/// An entry may be cached twice, under its L_Key's field and under its R_Key's.
+///
 /// Only entries that are VALID and have the right CRC are kept in the cache; FREE, INVALID and
 /// corrupted ones, and those that memory answered with an error, are used once and forgotten.
 module tpt_mpt_lookup
@@ -20,8 +31,6 @@ module tpt_mpt_lookup
   parameter int unsigned Ways     = 2,
   /// Width of the memory port, 64 to 512.
   parameter int unsigned AxiDataW = 128,
-  /// Width of what travels with a request.
-  parameter int unsigned PayW     = 8,
   localparam int unsigned CtxW  = $clog2(NumCtx),
   localparam int unsigned Beats = MptW / AxiDataW,
   localparam int unsigned BeatCntW = (Beats > 1) ? $clog2(Beats) : 1
@@ -29,25 +38,33 @@ module tpt_mpt_lookup
   input  logic                clk_i,
   input  logic                rst_ni,
   output logic                ready_o,
-  // Table base, 64-byte aligned.
+  // Settings, constant while requests are inside: table base, 64-byte aligned, and size in
+  // entries; permutation off, and its secret.
   input  logic [63:0]         mpt_base_i,
+  input  logic [IndexW:0]     mpt_size_i,
+  input  logic                plain_i,
+  input  logic [127:0]        perm_secret_i,
 
-  // Request
+  // Request; the clock after, whether its tag was in use, and whether the unit serves requests.
   input  logic                in_valid_i,
   input  logic [CtxW-1:0]     in_ctx_i,
-  input  logic                in_lookup_i,
-  input  logic [IndexW-1:0]   in_index_i,
-  input  logic [PayW-1:0]     in_pay_i,
+  input  req_t                in_req_i,
+  input  logic                late_busy_i,
+  input  logic                late_enabled_i,
 
   // Request with its entry
   output logic                out_valid_o,
   output logic [CtxW-1:0]     out_ctx_o,
+  output req_t                out_req_o,
+  output logic                out_busy_o,
+  output logic                out_enabled_o,
   output logic                out_looked_up_o,
   output logic                out_bus_err_o,
   output logic                out_bad_o,       // CRC wrong
+  output logic                out_index_ok_o,  // index below the size of the table
   output mpt_entry_t          out_entry_o,
+  output logic                out_role_o,      // these two only if looked up
   output logic [IndexW-1:0]   out_index_o,
-  output logic [PayW-1:0]     out_pay_o,
 
   // Memory: 64-byte reads
   output logic                ar_valid_o,
@@ -60,9 +77,10 @@ module tpt_mpt_lookup
   input  logic                r_last_i,
   input  logic                r_err_i,
 
-  // Invalidate the cached copy of an entry. Hold valid until done (one clock).
+  // Invalidate the copy of an entry that is cached under a field. Hold valid until done (one
+  // clock).
   input  logic                inv_valid_i,
-  input  logic [IndexW-1:0]   inv_index_i,
+  input  logic [FieldW-1:0]   inv_field_i,
   output logic                inv_done_o,
   // Empty the cache. Hold valid until done (one clock).
   input  logic                flush_valid_i,
@@ -83,28 +101,55 @@ module tpt_mpt_lookup
   localparam int unsigned SetW = $clog2(Sets);
 
   typedef struct packed {
-    logic [IndexW-1:0] index;
-    logic [PayW-1:0]   pay;
+    logic busy;
+    logic enabled;
+    req_t req;
   } pay_t;
 
-  // ---------------------------------------------------------------------------------------------
-  // Fill: CRC over the beats of an entry, then one `fdone`
-  // ---------------------------------------------------------------------------------------------
-  logic                f_valid_q, f_last_q, f_err_q;
-  logic [CtxW-1:0]     f_ctx_q;
-  logic [AxiDataW-1:0] f_data_q;
+  /// Error codes of a fill.
+  localparam int unsigned FillBad   = 0;  // CRC wrong
+  localparam int unsigned FillBus   = 1;  // memory answered with an error
+  localparam int unsigned FillIndex = 2;  // no such entry: nothing was read
 
+  // ---------------------------------------------------------------------------------------------
+  // Key decoder beside the look-up; {role, index} of each context
+  // ---------------------------------------------------------------------------------------------
+  logic              dec_valid, dec_role;
+  logic [IndexW-1:0] dec_index;
+  logic [CtxW-1:0]   dec_ctx;
+  tpt_key_dec #(.PayW(CtxW)) u_key_dec (
+    .clk_i, .rst_ni,
+    .valid_i      (in_valid_i),
+    .field_i      (in_req_i.key[31:8]),
+    .pay_i        (in_ctx_i),
+    .plain_i, .perm_secret_i,
+    .valid_o      (dec_valid),
+    .role_o       (dec_role),
+    .index_o      (dec_index),
+    .pay_o        (dec_ctx)
+  );
+
+  logic [FieldW-1:0] id_mem [NumCtx];   // {role, index}
+  logic              id_in  [NumCtx];   // the index is below the size of the table
+  logic [NumCtx-1:0] id_there_q;
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) f_valid_q <= 1'b0;
-    else f_valid_q <= r_valid_i;
+    if (dec_valid) begin
+      id_mem[dec_ctx] <= {dec_role, dec_index};
+      id_in[dec_ctx]  <= {1'b0, dec_index} < mpt_size_i;
+    end
   end
   always_ff @(posedge clk_i) begin
-    f_last_q <= r_last_i;
-    f_err_q  <= r_err_i;
-    f_ctx_q  <= r_ctx_i;
-    f_data_q <= r_data_i;
+    if (!rst_ni) begin
+      id_there_q <= '0;
+    end else begin
+      if (dec_valid) id_there_q[dec_ctx] <= 1'b1;
+      if (in_valid_i) id_there_q[in_ctx_i] <= 1'b0;
+    end
   end
 
+  // ---------------------------------------------------------------------------------------------
+  // Fill: CRC over the beats of an entry; the last beat brings `fdone`
+  // ---------------------------------------------------------------------------------------------
   // Running state of each entry under way.
   logic [BeatCntW-1:0] run_cnt  [NumCtx];
   logic [15:0]         run_crc  [NumCtx];
@@ -113,88 +158,135 @@ module tpt_mpt_lookup
   logic [NumCtx-1:0]   run_mid_q;  // not at the first beat
   logic [NumCtx-1:0]   run_err_q;
 
-  logic                f_first;
-  logic [BeatCntW-1:0] f_cnt;
-  logic [15:0]         f_crc, f_want;
-  logic [1:0]          f_state;
-  logic                f_bus;
+  logic                r_first;
+  logic [BeatCntW-1:0] r_cnt;
+  logic [15:0]         r_crc, r_want;
+  logic [1:0]          r_state;
+  logic                r_bus;
 
-  assign f_first = !run_mid_q[f_ctx_q];
-  assign f_cnt   = f_first ? '0 : run_cnt[f_ctx_q];
-  assign f_want  = f_first ? f_data_q[127:112] : run_want[f_ctx_q];
-  assign f_state = f_first ? f_data_q[1:0] : run_state[f_ctx_q];
-  assign f_bus   = f_err_q || (!f_first && run_err_q[f_ctx_q]);
+  assign r_first = !run_mid_q[r_ctx_i];
+  assign r_cnt   = r_first ? '0 : run_cnt[r_ctx_i];
+  assign r_want  = r_first ? r_data_i[127:112] : run_want[r_ctx_i];
+  assign r_state = r_first ? r_data_i[1:0] : run_state[r_ctx_i];
+  assign r_bus   = r_err_i || (!r_first && run_err_q[r_ctx_i]);
 
   always_comb begin
-    f_crc = f_first ? '0 : run_crc[f_ctx_q];
+    r_crc = r_first ? '0 : run_crc[r_ctx_i];
     for (int unsigned b = 0; b < AxiDataW / 8; b++) begin
-      f_crc = crc16_step(f_crc, (f_first && (b == 14 || b == 15)) ? 8'h00 : f_data_q[8*b +: 8]);
+      r_crc = crc16_step(r_crc, (r_first && (b == 14 || b == 15)) ? 8'h00 : r_data_i[8*b +: 8]);
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (f_valid_q) begin
-      run_cnt[f_ctx_q]   <= f_cnt + 1'b1;
-      run_crc[f_ctx_q]   <= f_crc;
-      run_want[f_ctx_q]  <= f_want;
-      run_state[f_ctx_q] <= f_state;
+    if (r_valid_i) begin
+      run_cnt[r_ctx_i]   <= r_cnt + 1'b1;
+      run_crc[r_ctx_i]   <= r_crc;
+      run_want[r_ctx_i]  <= r_want;
+      run_state[r_ctx_i] <= r_state;
     end
   end
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       run_mid_q <= '0;
       run_err_q <= '0;
-    end else if (f_valid_q) begin
-      run_mid_q[f_ctx_q] <= !f_last_q;
-      run_err_q[f_ctx_q] <= f_bus;
+    end else if (r_valid_i) begin
+      run_mid_q[r_ctx_i] <= !r_last_i;
+      run_err_q[r_ctx_i] <= r_bus;
     end
   end
 
+  // One clock later: into the cache. Role and index take the place of the CRC and of a field that
+  // is 0.
+  logic                f_valid_q, f_last_q, f_first_q, f_store_q, f_bus_q, f_bad_q;
+  logic [CtxW-1:0]     f_ctx_q;
+  logic [AxiDataW-1:0] f_data_q, f_data;
+  logic [BeatCntW-1:0] f_cnt_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) f_valid_q <= 1'b0;
+    else f_valid_q <= r_valid_i;
+  end
+  always_ff @(posedge clk_i) begin
+    f_last_q  <= r_last_i;
+    f_first_q <= r_first;
+    f_cnt_q   <= r_cnt;
+    f_ctx_q   <= r_ctx_i;
+    f_data_q  <= r_data_i;
+    f_bus_q   <= r_bus;
+    f_bad_q   <= r_crc != r_want;
+    f_store_q <= !r_bus && r_crc == r_want && r_state == StValid;
+  end
+  always_comb begin
+    f_data = f_data_q;
+    if (f_first_q) {f_data[127:112], f_data[63:56]} = id_mem[f_ctx_q];
+  end
+  logic fdone;
+  assign fdone    = f_valid_q && f_last_q;
+  assign ev_bus_o = fdone && f_bus_q;
+  assign ev_bad_o = fdone && !f_bus_q && f_bad_q;
+
   logic [Beats-1:0] fill_we;
   always_comb begin
-    fill_we        = '0;
-    fill_we[f_cnt] = f_valid_q;
+    fill_we          = '0;
+    fill_we[f_cnt_q] = f_valid_q;
   end
-
-  logic            d_valid_q, d_store_q, d_bus_q, d_bad_q;
-  logic [CtxW-1:0] d_ctx_q;
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) d_valid_q <= 1'b0;
-    else d_valid_q <= f_valid_q && f_last_q;
-  end
-  always_ff @(posedge clk_i) begin
-    d_ctx_q   <= f_ctx_q;
-    d_bus_q   <= f_bus;
-    d_bad_q   <= f_crc != f_want;
-    d_store_q <= !f_bus && f_crc == f_want && f_state == StValid;
-  end
-  assign ev_bus_o = d_valid_q && d_bus_q;
-  assign ev_bad_o = d_valid_q && !d_bus_q && d_bad_q;
 
   // ---------------------------------------------------------------------------------------------
   // Cache
   // ---------------------------------------------------------------------------------------------
   logic            res_hit, res_fill, res_miss, res_killed, res_bypass, res_valid;
   logic [CtxW-1:0] res_ctx;
-  logic [1:0]      res_err;
-  pay_t            res_pay;
+  logic [2:0]      res_err;
+  pay_t            res_pay, rd_pay;
   logic [MptW-1:0] res_data;
   logic            rd_valid;
   logic [CtxW-1:0] rd_ctx;
-  pay_t            rd_pay;
 
+  // The set: the field is as good as random, but not in plain mode, where its top bit is the role.
+  function automatic logic [SetW-1:0] set_of(logic [FieldW-1:0] field);
+    logic [SetW-1:0] set;
+    set    = field[SetW-1:0];
+    set[0] = set[0] ^ field[FieldW-1];
+    return set;
+  endfunction
+
+  // The payload follows a clock later.
+  logic            p_valid_q;
+  logic [CtxW-1:0] p_ctx_q;
+  req_t            p_req_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) p_valid_q <= 1'b0;
+    else p_valid_q <= in_valid_i;
+  end
+  always_ff @(posedge clk_i) begin
+    p_ctx_q <= in_ctx_i;
+    p_req_q <= in_req_i;
+  end
+
+  // A read that is not made, because there is no such entry: its fill comes when no other does.
+  logic            no_valid;
+  logic [CtxW-1:0] arq_ctx;
+
+  logic              unused_p1_aux, unused_p2_aux, unused_probe;
+  logic [FieldW-1:0] unused_p2_key;
   tpt_cache #(
-    .NumCtx(NumCtx), .Sets(Sets), .Ways(Ways), .KeyW(IndexW), .IndexW(IndexW),
-    .PayW($bits(pay_t)), .DataW(MptW), .Beats(Beats), .ErrW(2)
+    .NumCtx(NumCtx), .Sets(Sets), .Ways(Ways), .KeyW(FieldW), .IndexW(FieldW),
+    .PayW($bits(pay_t)), .DataW(MptW), .Beats(Beats), .ErrW(3)
   ) u_cache (
     .clk_i, .rst_ni, .ready_o,
     .sub_valid_i  (in_valid_i),
     .sub_ctx_i    (in_ctx_i),
-    .sub_bypass_i (!in_lookup_i),
-    .sub_probe_i  (1'b0),
-    .sub_set_i    (in_index_i[SetW-1:0]),
-    .sub_key_i    (in_index_i),
-    .sub_pay_i    ({in_index_i, in_pay_i}),
+    .sub_set_i    (set_of(in_req_i.key[31:8])),
+    .sub_key_i    (in_req_i.key[31:8]),
+    .sub_aux_i    (1'b0),
+    .pay_valid_i  (p_valid_q),
+    .pay_ctx_i    (p_ctx_q),
+    .pay_bypass_i (!late_enabled_i || late_busy_i || !req_needs_lookup(p_req_q)),
+    .pay_probe_i  (1'b0),
+    .pay_i        ({late_busy_i, late_enabled_i, p_req_q}),
+    .p1_aux_o     (unused_p1_aux),
+    .p2_key_o     (unused_p2_key),
+    .p2_aux_o     (unused_p2_aux),
+    .p4_known_i   (1'b0),
     .res_valid_o  (res_valid),
     .res_ctx_o    (res_ctx),
     .res_hit_o    (res_hit),
@@ -208,18 +300,20 @@ module tpt_mpt_lookup
     .rd_valid_o   (rd_valid),
     .rd_ctx_o     (rd_ctx),
     .rd_pay_o     (rd_pay),
+    .rd_probe_o   (unused_probe),
+    .fill_pre_ctx_i(r_ctx_i),
     .fill_we_i    (fill_we),
     .fill_ctx_i   (f_ctx_q),
-    .fill_data_i  (f_data_q),
-    .fdone_valid_i(d_valid_q),
-    .fdone_ctx_i  (d_ctx_q),
-    .fdone_store_i(d_store_q),
-    .fdone_err_i  ({d_bus_q, d_bad_q}),
+    .fill_data_i  (f_data),
+    .fdone_valid_i(fdone || no_valid),
+    .fdone_ctx_i  (fdone ? f_ctx_q : arq_ctx),
+    .fdone_store_i(fdone && f_store_q),
+    .fdone_err_i  (fdone ? {1'b0, f_bus_q, f_bad_q} : {1'b1, 2'b00}),
     .kill_valid_i (1'b0),
     .kill_ctx_i   ('0),
     .inv_valid_i,
-    .inv_set_i    (inv_index_i[SetW-1:0]),
-    .inv_key_i    (inv_index_i),
+    .inv_set_i    (set_of(inv_field_i)),
+    .inv_key_i    (inv_field_i),
     .inv_done_o,
     .sweep_valid_i(flush_valid_i),
     .sweep_all_i  (1'b1),
@@ -229,18 +323,33 @@ module tpt_mpt_lookup
   );
 
   // ---------------------------------------------------------------------------------------------
-  // Reads
+  // Reads, when the key is decoded
   // ---------------------------------------------------------------------------------------------
-  logic              arq_ready;
-  logic [IndexW-1:0] arq_index;
+  logic              arq_valid, arq_room, arq_pop, arq_known, ar_free;
   logic [CtxW:0]     arq_cnt;
-  tpt_fifo #(.Width(CtxW + IndexW), .Depth(NumCtx)) u_arq (
+  logic [IndexW-1:0] ar_index_q;
+  tpt_fifo #(.Width(CtxW), .Depth(NumCtx)) u_arq (
     .clk_i, .rst_ni, .clear_i(1'b0),
-    .wvalid_i(rd_valid), .wready_o(arq_ready), .wdata_i({rd_ctx, rd_pay.index}),
-    .rvalid_o(ar_valid_o), .rready_i(ar_ready_i), .rdata_o({ar_ctx_o, arq_index}),
+    .wvalid_i(rd_valid), .wready_o(arq_room), .wdata_i(rd_ctx),
+    .rvalid_o(arq_valid), .rready_i(arq_pop), .rdata_o(arq_ctx),
     .count_o(arq_cnt)
   );
-  assign ar_addr_o = mpt_base_i + {{(64 - IndexW - 6){1'b0}}, arq_index, 6'b0};
+  assign arq_known = arq_valid && id_there_q[arq_ctx];
+  assign no_valid  = arq_known && !id_in[arq_ctx] && !fdone;
+  assign ar_free   = !ar_valid_o || ar_ready_i;
+  assign arq_pop   = arq_known && (id_in[arq_ctx] ? ar_free : !fdone);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) ar_valid_o <= 1'b0;
+    else if (ar_free) ar_valid_o <= arq_known && id_in[arq_ctx];
+  end
+  always_ff @(posedge clk_i) begin
+    if (ar_free) begin
+      ar_ctx_o   <= arq_ctx;
+      ar_index_q <= id_mem[arq_ctx][IndexW-1:0];
+    end
+  end
+  assign ar_addr_o = mpt_base_i + {{(64 - IndexW - 6){1'b0}}, ar_index_q, 6'b0};
 
   // ---------------------------------------------------------------------------------------------
   // Result
@@ -251,19 +360,22 @@ module tpt_mpt_lookup
   end
   always_ff @(posedge clk_i) begin
     out_ctx_o       <= res_ctx;
+    out_req_o       <= res_pay.req;
+    out_busy_o      <= res_pay.busy;
+    out_enabled_o   <= res_pay.enabled;
     out_looked_up_o <= !res_bypass;
-    out_bus_err_o   <= res_fill && res_err[1];
-    out_bad_o       <= res_fill && res_err[0];
+    out_bus_err_o   <= res_fill && res_err[FillBus];
+    out_bad_o       <= res_fill && res_err[FillBad];
+    out_index_ok_o  <= !(res_fill && res_err[FillIndex]);
     out_entry_o     <= res_data;
-    out_index_o     <= res_pay.index;
-    out_pay_o       <= res_pay.pay;
   end
+  assign {out_role_o, out_index_o} = {out_entry_o.crc, out_entry_o.rsvd1};
 
-  `TPT_ASSERT(ReadRoom_A, !rd_valid || arq_ready)
+  `TPT_ASSERT(ReadRoom_A, !rd_valid || arq_room)
   `TPT_ASSERT(NoOtherResult_A, !res_miss && !res_killed)
-  `TPT_ASSERT(LastBeat_A, !f_valid_q || (f_last_q == (32'(f_cnt) == Beats - 1)))
+  `TPT_ASSERT(LastBeat_A, !f_valid_q || (f_last_q == (32'(f_cnt_q) == Beats - 1)))
 
   logic unused_ok;
-  assign unused_ok = ^{arq_cnt, rd_pay.pay, res_valid};
+  assign unused_ok = ^{arq_cnt, unused_probe, rd_pay, res_valid, unused_p1_aux, unused_p2_aux, unused_p2_key};
 
 endmodule

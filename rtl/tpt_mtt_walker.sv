@@ -13,12 +13,16 @@
 /// another one at once, so that one long request has many lines on their way. Any number of
 /// contexts walk at the same time; results come in any order between contexts.
 ///
-/// Table lines of all levels share one non-blocking cache, so upper levels act as a walk cache. A
-/// walk starts at the leaf; while the line is missing it goes up until it finds a line (or the
-/// root, whose address it knows), then down again, one read per missing level:
+/// Table lines of all levels share one non-blocking cache, so upper levels act as a walk cache. In
+/// front of it stands a small cache of *directory lines*: lines of level 2 whose entries, judged
+/// already, name the table pages of the leaves. It is looked up in the same clocks as the leaf line:
+/// a leaf that is missing is read at once if its table page is known. If not, the walk goes up until
+/// it finds a line (or the root, whose address it knows), then down again, one read per missing
+/// level:
 ///
-///     new / next chunk ──► look up leaf line ──hit──► judge entries ──► result
-///                           │ miss                        │ bad entry: drop the line, then result
+///     new / next chunk ──► look up leaf line, directory ──hit──► judge entries ──► result
+///                           │ leaf missing, directory hit: read leaf ─┘
+///                           │ both missing                │ bad entry: drop the line, then result
 ///                           ▼
 ///                          look up directory line ... root: read
 ///
@@ -34,6 +38,8 @@ module tpt_mtt_walker
   /// Cache geometry.
   parameter int unsigned Sets      = 32,
   parameter int unsigned Ways      = 4,
+  /// Directory lines, a power of two, at least 8.
+  parameter int unsigned DirSets   = 32,
   /// Width of the memory port: 128, 256 or 512.
   parameter int unsigned AxiDataW  = 128,
   localparam int unsigned CtxW     = $clog2(NumCtx),
@@ -74,6 +80,7 @@ module tpt_mtt_walker
   output logic [5:0]                      out_log_page_o,
   output logic [MaxLogPage-1:0]           out_off_o,     // offset inside the first page
   output logic [31:0]                     out_rem_o,     // bytes from here to the request's end
+  output logic [CtxW-1:0]                 pre_ctx_o,     // out_ctx_o one clock ahead
   // The chunk of this context may be used (with `out_valid_o` or later).
   output logic                            commit_valid_o,
   output logic [CtxW-1:0]                 commit_ctx_o,
@@ -83,6 +90,7 @@ module tpt_mtt_walker
   input  logic                ar_ready_i,
   output logic [CtxW-1:0]     ar_ctx_o,
   output logic [63:0]         ar_addr_o,
+  input  logic [CtxW-1:0]     r_pre_ctx_i,   // r_ctx_i one clock ahead
   input  logic                r_valid_i,
   input  logic [CtxW-1:0]     r_ctx_i,
   input  logic [AxiDataW-1:0] r_data_i,
@@ -109,9 +117,24 @@ module tpt_mtt_walker
     $fatal(1, "tpt_mtt_walker: Sets must be at least 8");
   end
 
+  if (DirSets < 8 || (DirSets & (DirSets - 1)) != 0) begin : g_bad_dir
+    $fatal(1, "tpt_mtt_walker: DirSets must be a power of two, at least 8");
+  end
+
   localparam int unsigned SetW  = $clog2(Sets);
   localparam int unsigned LineW = PageIdxW - LineLog;
-  localparam int unsigned KeyW  = IndexW + GenW + 3 + LineW;
+  localparam int unsigned DirW  = $clog2(DirSets);
+  // Entries of the smallest table page: 2^9. So many bits fewer has the number of a table page.
+  localparam int unsigned TabLog = MinLogTPage - 3;
+  localparam int unsigned DLineW = LineW - TabLog;
+
+  /// Key of a table line.
+  typedef struct packed {
+    logic [IndexW-1:0] index;
+    logic [GenW-1:0]   gen;
+    logic [2:0]        lvl;
+    logic [LineW-1:0]  line;
+  } key_t;
 
   typedef struct packed {
     desc_t               desc;   // frame[1] is the table page of a level below the top
@@ -119,29 +142,51 @@ module tpt_mtt_walker
     logic                first;
     logic [2:0]          lvl;    // level that is looked up, 1 is the leaf
     logic [PageIdxW-1:0] eidx;   // number of the entry at this level, whole region
+  } work_t;
+
+  typedef struct packed {
+    work_t                 work;
+    logic [63:LineLog+3]   addr;  // of the line, as far as it is known
   } pay_t;
+
+  // Beside the key: where the directory line is, and log2(table page) - 12.
+  typedef struct packed {
+    logic [DirW-1:0] dset;
+    logic [2:0]      log_tpage;
+  } aux_t;
+
+  // Number of the directory line above leaf line number {`line`, any}.
+  function automatic logic [DLineW-1:0] dir_line(logic [DLineW-1:0] line, logic [2:0] log_tpage);
+    return line >> log_tpage;
+  endfunction
+
+  function automatic logic [DirW-1:0] dir_set(logic [DirW-1:0] index, logic [DirW-1:0] line);
+    return line ^ index;
+  endfunction
 
   // ---------------------------------------------------------------------------------------------
   // S0: queue of new chunks, or the next chunk on offer; S1: descriptor and position from RAM
   // ---------------------------------------------------------------------------------------------
-  logic            newq_valid, newq_pop, newq_room;
+  logic            newq_valid, newq_pop, newq_room, in_direct;
   logic [CtxW-1:0] newq_ctx;
   logic [CtxW:0]   newq_cnt, arq_cnt;
 
+  // A new request goes straight on if nothing else does.
   tpt_fifo #(.Width(CtxW), .Depth(NumCtx)) u_newq (
     .clk_i, .rst_ni, .clear_i(1'b0),
-    .wvalid_i(in_valid_i), .wready_o(newq_room), .wdata_i(in_ctx_i),
+    .wvalid_i(in_valid_i && !in_direct), .wready_o(newq_room), .wdata_i(in_ctx_i),
     .rvalid_o(newq_valid), .rready_i(newq_pop), .rdata_o(newq_ctx), .count_o(newq_cnt)
   );
 
   logic            int_valid_q;   // a walk goes on at another level
   logic [CtxW-1:0] int_ctx_q;
-  pay_t            int_pay_q;
+  work_t           int_work_q;
   logic            int_probe_q;
 
   logic            s1_valid_q, s1_adv_q, s1_stall;
   logic [CtxW-1:0] s1_ctx_q, s1_src_q, s0_ctx, s0_src;
-  assign s1_stall = s1_valid_q && int_valid_q;
+  assign s1_stall  = s1_valid_q && int_valid_q;
+  assign in_direct = in_valid_i && !s1_valid_q && !int_valid_q;
   // new requests and next chunks take turns
   logic            s0_turn_q, s0_adv;
   assign adv_ready_o = (!newq_valid || s0_turn_q) && !s1_stall;
@@ -170,7 +215,7 @@ module tpt_mtt_walker
 
   logic            s2_valid_q, s2_probe_q, s2_begin_q;
   logic [CtxW-1:0] s2_ctx_q;
-  pay_t            s2_pay_q;
+  work_t           s2_work_q;
 
   // What the check said of a new request; what comes behind a chunk.
   desc_t s1_new_desc, s1_adv_desc;
@@ -190,84 +235,178 @@ module tpt_mtt_walker
     .clk_i,
     .we_i   (next_we),
     .waddr_i(s2_ctx_q),
-    .wdata_i({s2_pay_q.desc, next_pos}),
+    .wdata_i({s2_work_q.desc, next_pos}),
     .raddr_i(s0_src),
     .rdata_o({s1_adv_desc, s1_adv_pos})
   );
 
   // ---------------------------------------------------------------------------------------------
-  // S1: choose between a walk under way and a chunk; number of the entry at the level
+  // S1: one of a walk under way, a chunk from the RAMs, a new request; its key
   // ---------------------------------------------------------------------------------------------
-  pay_t       s1_pay;
-  logic       s1_probe;
-  logic [5:0] s1_shift;
-  logic [5:0] s1_e;
+  logic            sub_valid, sub_probe;
+  logic [CtxW-1:0] sub_ctx;
+  work_t           sub_work;
+  key_t            sub_key;
+  aux_t            sub_aux;
+  logic [SetW-1:0] sub_set;
 
+  assign sub_valid = int_valid_q || s1_valid_q || in_valid_i;
   always_comb begin
-    if (int_valid_q) begin
-      s1_pay   = int_pay_q;
-      s1_probe = int_probe_q;
-    end else begin
-      s1_pay       = '0;
-      s1_pay.desc  = s1_adv_q ? s1_adv_desc : s1_new_desc;
-      s1_pay.pos   = s1_adv_q ? s1_adv_pos : s1_new_pos;
-      s1_pay.first = !s1_adv_q;
-      s1_pay.lvl   = 3'd1;
-      if (s1_pay.desc.level == LevelFlat) s1_pay.desc.level = 3'd1;
-      s1_probe = s1_pay.desc.level > 3'd1;
+    sub_work       = '0;
+    sub_work.first = 1'b1;
+    sub_work.lvl   = 3'd1;
+    sub_work.desc  = in_desc_i;
+    sub_work.pos   = in_pos_i;
+    sub_ctx        = in_ctx_i;
+    if (s1_valid_q) begin
+      sub_work.first = !s1_adv_q;
+      sub_work.desc  = s1_adv_q ? s1_adv_desc : s1_new_desc;
+      sub_work.pos   = s1_adv_q ? s1_adv_pos : s1_new_pos;
+      sub_ctx        = s1_ctx_q;
     end
-    s1_e = 6'(s1_pay.desc.log_tpage) + 6'd9;
-    unique case (s1_pay.lvl)
-      3'd2:    s1_shift = s1_e;
-      3'd3:    s1_shift = s1_e + s1_e;
-      3'd4:    s1_shift = s1_e + s1_e + s1_e;
-      default: s1_shift = '0;
-    endcase
-    s1_pay.eidx = s1_pay.pos.idx >> s1_shift;
+    sub_work.eidx = sub_work.pos.idx;
+    if (sub_work.desc.level == LevelFlat) sub_work.desc.level = 3'd1;
+    sub_probe = sub_work.desc.level > 3'd1;
+    if (int_valid_q) begin
+      sub_work  = int_work_q;
+      sub_probe = int_probe_q;
+      sub_ctx   = int_ctx_q;
+    end
   end
 
+  assign sub_key = '{index: sub_work.desc.index, gen: sub_work.desc.gen, lvl: sub_work.lvl,
+                     line: sub_work.eidx[PageIdxW-1:LineLog]};
+  assign sub_set = sub_key.line[SetW-1:0] ^ sub_key.line[2*SetW-1:SetW] ^
+                   sub_key.index[SetW-1:0] ^ {sub_key.lvl - 3'd1, {(SetW - 3){1'b0}}};
+  assign sub_aux.log_tpage = sub_work.desc.log_tpage;
+  assign sub_aux.dset      = dir_set(
+      sub_key.index[DirW-1:0],
+      DirW'(dir_line(sub_key.line[LineW-1:TabLog], sub_aux.log_tpage)));
+
+  // ---------------------------------------------------------------------------------------------
+  // S2, beside P1 of the cache: address of the line, and what comes behind the chunk
+  // ---------------------------------------------------------------------------------------------
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       s2_valid_q <= 1'b0;
       s2_begin_q <= 1'b0;
     end else begin
-      s2_valid_q <= int_valid_q || s1_valid_q;
-      s2_begin_q <= !int_valid_q && s1_valid_q;
+      s2_valid_q <= sub_valid;
+      s2_begin_q <= sub_valid && !int_valid_q;
     end
   end
   always_ff @(posedge clk_i) begin
-    s2_probe_q <= s1_probe;
-    s2_ctx_q   <= int_valid_q ? int_ctx_q : s1_ctx_q;
-    s2_pay_q   <= s1_pay;
+    s2_probe_q <= sub_probe;
+    s2_ctx_q   <= sub_ctx;
+    s2_work_q  <= sub_work;
   end
+
+  // Number of the entry inside its table page, in lines; table pages are aligned to their size, so
+  // only a flat array needs a sum.
+  logic [LineW-1:0]    s2_mask, s2_offs;
+  logic                s2_top;
+  pay_t                s2_pay;
+  logic [63:LineLog+3] s2_root, s2_page;
+  assign s2_top  = s2_work_q.lvl == s2_work_q.desc.level;
+  assign s2_mask = ~({LineW{1'b1}} << (6'(s2_work_q.desc.log_tpage) + 6'(TabLog - LineLog)));
+  assign s2_offs = s2_work_q.eidx[PageIdxW-1:LineLog];
+  assign s2_root = {s2_work_q.desc.frame[0], {(9 - LineLog){1'b0}}} +
+                   (61 - LineLog)'(s2_offs);
+  assign s2_page = {s2_work_q.desc.frame[1], {(9 - LineLog){1'b0}}} |
+                   (61 - LineLog)'(s2_offs & s2_mask);
+  assign s2_pay  = '{work: s2_work_q,
+                     addr: s2_top ? s2_root :
+                           // below the directory only the place in the table page is known
+                           s2_probe_q ? (61 - LineLog)'(s2_offs & s2_mask) : s2_page};
 
   // What comes behind this chunk. The bytes of the chunk are modulo 2^32: they only matter if it
   // does not reach the end, and then it is shorter than the request, which is at most 2^31 bytes.
   logic [LineLog:0] s2_room;
   logic             s2_end;
   logic [31:0]      s2_bytes;
-  assign s2_room  = (LineLog + 1)'(LineEnt) - (LineLog + 1)'(s2_pay_q.eidx[LineLog-1:0]);
-  assign s2_end   = s2_pay_q.pos.np <= 20'(s2_room);
-  assign s2_bytes = (s2_pay_q.desc.log_page[5] ? '0 :
-                     32'(s2_room) << s2_pay_q.desc.log_page[4:0]) - s2_pay_q.pos.off[31:0];
+  assign s2_room  = (LineLog + 1)'(LineEnt) - (LineLog + 1)'(s2_work_q.eidx[LineLog-1:0]);
+  assign s2_end   = s2_work_q.pos.np <= 20'(s2_room);
+  assign s2_bytes = (s2_work_q.desc.log_page[5] ? '0 :
+                     32'(s2_room) << s2_work_q.desc.log_page[4:0]) - s2_work_q.pos.off[31:0];
   assign next_we  = s2_begin_q;
   always_comb begin
-    next_pos.idx = s2_pay_q.pos.idx + PageIdxW'(s2_room);
-    next_pos.np  = s2_pay_q.pos.np - 20'(s2_room);
+    next_pos.idx = s2_work_q.pos.idx + PageIdxW'(s2_room);
+    next_pos.np  = s2_work_q.pos.np - 20'(s2_room);
     next_pos.off = '0;
-    next_pos.rem = s2_pay_q.pos.rem - s2_bytes;
+    next_pos.rem = s2_work_q.pos.rem - s2_bytes;
   end
   assign sub_valid_o = s2_begin_q;
   assign sub_ctx_o   = s2_ctx_q;
   assign sub_more_o  = !s2_end;
 
-  logic [LineW-1:0] s2_line;
-  logic [SetW-1:0]  s2_set;
-  logic [KeyW-1:0]  s2_key;
-  assign s2_line = s2_pay_q.eidx[PageIdxW-1:LineLog];
-  assign s2_key  = {s2_pay_q.desc.index, s2_pay_q.desc.gen, s2_pay_q.lvl, s2_line};
-  assign s2_set  = s2_line[SetW-1:0] ^ s2_line[2*SetW-1:SetW] ^ s2_pay_q.desc.index[SetW-1:0] ^
-                   {s2_pay_q.lvl - 3'd1, {(SetW - 3){1'b0}}};
+  // ---------------------------------------------------------------------------------------------
+  // Directory lines: direct mapped, address at P1, compared at P3, known at P4. Cleared at start
+  // and by every sweep.
+  // ---------------------------------------------------------------------------------------------
+  typedef struct packed {
+    logic              valid;
+    logic [IndexW-1:0] index;
+    logic [GenW-1:0]   gen;
+    logic [DLineW-1:0] line;
+    logic [2:0]        log_tpage;
+  } dtag_t;
+  typedef struct packed {
+    dtag_t                          tag;
+    logic [LineEnt-1:0]             good;
+    logic [LineEnt-1:0][FrameW-1:0] frame;
+  } dir_t;
+
+  logic              dir_we, dir_clr_q, dir_swept_q;
+  logic [DirW-1:0]   dir_wset, dir_clr_set_q;
+  dir_t              dir_wdata, p3_dir, p5_dir;
+  logic              p5_dir_we;
+  logic [DirW-1:0]   p5_dir_set;
+  aux_t              p1_aux, p2_aux, p3_aux_q;
+  key_t              p2_key, p3_key_q;
+  logic [DLineW-1:0] p3_dline_q;
+  logic [LineLog-1:0] p3_dsel_q;
+  logic              p4_known_q;
+  logic [FrameW-1:0] p4_dframe_q;
+
+  assign dir_we    = dir_clr_q || p5_dir_we;
+  assign dir_wset  = dir_clr_q ? dir_clr_set_q : p5_dir_set;
+  assign dir_wdata = dir_clr_q ? '0 : p5_dir;
+  tpt_ram_1r1w #(.Width($bits(dir_t)), .Depth(DirSets), .OutReg(1'b1)) u_dir (
+    .clk_i,
+    .we_i   (dir_we),
+    .waddr_i(dir_wset),
+    .wdata_i(dir_wdata),
+    .raddr_i(p1_aux.dset),
+    .rdata_o(p3_dir)
+  );
+  always_ff @(posedge clk_i) begin
+    p3_key_q    <= p2_key;
+    p3_aux_q    <= p2_aux;
+    p3_dline_q  <= dir_line(p2_key.line[LineW-1:TabLog], p2_aux.log_tpage);
+    p3_dsel_q   <= LineLog'(p2_key.line >> (6'(p2_aux.log_tpage) + 6'(TabLog - LineLog)));
+    p4_known_q  <= p3_dir.tag == dtag_t'{valid: 1'b1, index: p3_key_q.index, gen: p3_key_q.gen,
+                                         line: p3_dline_q, log_tpage: p3_aux_q.log_tpage} &&
+                   p3_dir.good[p3_dsel_q] && p3_key_q.lvl == 3'd1;
+    p4_dframe_q <= p3_dir.frame[p3_dsel_q];
+  end
+
+  logic cache_ready, cache_sweep_done;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      dir_clr_q     <= 1'b1;
+      dir_clr_set_q <= '0;
+      dir_swept_q   <= 1'b0;
+    end else begin
+      if (dir_clr_q) begin
+        dir_clr_set_q <= dir_clr_set_q + 1'b1;
+        dir_clr_q     <= !(&dir_clr_set_q);
+      end else if (sweep_valid_i && !dir_swept_q) begin
+        dir_clr_q <= 1'b1;
+      end
+      dir_swept_q <= sweep_valid_i && !sweep_done_o &&
+                     (dir_swept_q || (dir_clr_q && (&dir_clr_set_q)));
+    end
+  end
 
   // ---------------------------------------------------------------------------------------------
   // Cache
@@ -280,42 +419,31 @@ module tpt_mtt_walker
   logic                rd_valid;
   logic [CtxW-1:0]     rd_ctx;
   pay_t                rd_pay;
+  logic                rd_probe;
   logic                kill_valid_q, unused_inv_done;
   logic [CtxW-1:0]     kill_ctx_q;
 
-  logic                f_valid_q, f_err_q, d_valid_q, d_err_q;
-  logic [CtxW-1:0]     f_ctx_q, d_ctx_q;
-  logic [AxiDataW-1:0] f_data_q;
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      f_valid_q <= 1'b0;
-      d_valid_q <= 1'b0;
-    end else begin
-      f_valid_q <= r_valid_i;
-      d_valid_q <= f_valid_q;
-    end
-  end
-  always_ff @(posedge clk_i) begin
-    f_ctx_q  <= r_ctx_i;
-    f_data_q <= r_data_i;
-    f_err_q  <= r_err_i;
-    d_ctx_q  <= f_ctx_q;
-    d_err_q  <= f_err_q;
-  end
-  assign ev_bus_o = d_valid_q && d_err_q;
+  assign ev_bus_o = r_valid_i && r_err_i;
 
   tpt_cache #(
-    .NumCtx(NumCtx), .Sets(Sets), .Ways(Ways), .KeyW(KeyW), .IndexW(IndexW),
-    .PayW($bits(pay_t)), .DataW(AxiDataW), .Beats(1), .ErrW(1)
+    .NumCtx(NumCtx), .Sets(Sets), .Ways(Ways), .KeyW($bits(key_t)), .IndexW(IndexW),
+    .PayW($bits(pay_t)), .AuxW($bits(aux_t)), .DataW(AxiDataW), .Beats(1), .ErrW(1)
   ) u_cache (
-    .clk_i, .rst_ni, .ready_o,
-    .sub_valid_i  (s2_valid_q),
-    .sub_ctx_i    (s2_ctx_q),
-    .sub_bypass_i (s2_pay_q.desc.level == LevelInline),
-    .sub_probe_i  (s2_probe_q),
-    .sub_set_i    (s2_set),
-    .sub_key_i    (s2_key),
-    .sub_pay_i    (s2_pay_q),
+    .clk_i, .rst_ni, .ready_o(cache_ready),
+    .sub_valid_i  (sub_valid),
+    .sub_ctx_i    (sub_ctx),
+    .sub_set_i    (sub_set),
+    .sub_key_i    (sub_key),
+    .sub_aux_i    (sub_aux),
+    .pay_valid_i  (s2_valid_q),
+    .pay_ctx_i    (s2_ctx_q),
+    .pay_bypass_i (s2_work_q.desc.level == LevelInline),
+    .pay_probe_i  (s2_probe_q),
+    .pay_i        (s2_pay),
+    .p1_aux_o     (p1_aux),
+    .p2_key_o     (p2_key),
+    .p2_aux_o     (p2_aux),
+    .p4_known_i   (p4_known_q),
     .res_valid_o  (res_valid),
     .res_ctx_o    (res_ctx),
     .res_hit_o    (res_hit),
@@ -329,65 +457,57 @@ module tpt_mtt_walker
     .rd_valid_o   (rd_valid),
     .rd_ctx_o     (rd_ctx),
     .rd_pay_o     (rd_pay),
-    .fill_we_i    (f_valid_q),
-    .fill_ctx_i   (f_ctx_q),
-    .fill_data_i  (f_data_q),
-    .fdone_valid_i(d_valid_q),
-    .fdone_ctx_i  (d_ctx_q),
-    .fdone_store_i(!d_err_q),
-    .fdone_err_i  (d_err_q),
+    .rd_probe_o   (rd_probe),
+    .fill_pre_ctx_i(r_pre_ctx_i),
+    .fill_we_i    (r_valid_i),
+    .fill_ctx_i   (r_ctx_i),
+    .fill_data_i  (r_data_i),
+    .fdone_valid_i(r_valid_i),
+    .fdone_ctx_i  (r_ctx_i),
+    .fdone_store_i(!r_err_i),
+    .fdone_err_i  (r_err_i),
     .kill_valid_i (kill_valid_q),
     .kill_ctx_i   (kill_ctx_q),
     .inv_valid_i  (1'b0),
     .inv_set_i    ('0),
     .inv_key_i    ('0),
     .inv_done_o   (unused_inv_done),
-    .sweep_valid_i, .sweep_all_i, .sweep_index_i, .sweep_done_o,
+    .sweep_valid_i(sweep_valid_i && !cache_swept_q),
+    .sweep_all_i, .sweep_index_i,
+    .sweep_done_o (cache_sweep_done),
     .ev_hit_o, .ev_miss_o, .ev_evict_o
   );
 
-  // ---------------------------------------------------------------------------------------------
-  // Reads: table page + entry number * 8, aligned to the line
-  // ---------------------------------------------------------------------------------------------
-  logic                arw_valid_q, arq_room;
-  logic [CtxW-1:0]     arw_ctx_q;
-  logic [FrameW-1:0]   arw_base_q;
-  logic [PageIdxW-1:0] arw_eidx_q;
-  logic [PageIdxW-1:0] rd_mask;
-  logic                rd_top;
-
-  assign rd_top = rd_pay.lvl == rd_pay.desc.level;
-  // entries of one table page below the top; everything at the top (flat arrays)
-  assign rd_mask = rd_top ? '1 : ~({PageIdxW{1'b1}} << (6'(rd_pay.desc.log_tpage) + 6'd9));
+  // Both are swept: the cache of lines and the directory.
+  logic cache_swept_q;
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) arw_valid_q <= 1'b0;
-    else arw_valid_q <= rd_valid;
+    if (!rst_ni) cache_swept_q <= 1'b0;
+    else cache_swept_q <= sweep_valid_i && !sweep_done_o && (cache_swept_q || cache_sweep_done);
   end
-  always_ff @(posedge clk_i) begin
-    arw_ctx_q  <= rd_ctx;
-    arw_base_q <= rd_top ? rd_pay.desc.frame[0] : rd_pay.desc.frame[1];
-    arw_eidx_q <= rd_pay.eidx & rd_mask;
-  end
+  assign sweep_done_o = cache_swept_q && dir_swept_q;
+  assign ready_o      = cache_ready && !dir_clr_q;
 
-  logic [63:0] arw_addr;
-  logic [63:0] arw_offs;
-  assign arw_offs = {{(61 - PageIdxW){1'b0}}, arw_eidx_q[PageIdxW-1:LineLog],
-                     {(LineLog + 3){1'b0}}};
-  assign arw_addr = {arw_base_q, 12'b0} + arw_offs;
-
-  tpt_fifo #(.Width(CtxW + 64), .Depth(NumCtx)) u_arq (
+  // ---------------------------------------------------------------------------------------------
+  // Reads
+  // ---------------------------------------------------------------------------------------------
+  logic                arq_room;
+  logic [63:LineLog+3] rd_addr, ar_addr;
+  assign rd_addr = rd_pay.addr |
+                   (rd_probe ? {p4_dframe_q, {(9 - LineLog){1'b0}}} : '0);
+  tpt_fifo #(.Width(CtxW + 61 - LineLog), .Depth(NumCtx), .FallThrough(1'b1)) u_arq (
     .clk_i, .rst_ni, .clear_i(1'b0),
-    .wvalid_i(arw_valid_q), .wready_o(arq_room), .wdata_i({arw_ctx_q, arw_addr}),
-    .rvalid_o(ar_valid_o), .rready_i(ar_ready_i), .rdata_o({ar_ctx_o, ar_addr_o}),
+    .wvalid_i(rd_valid), .wready_o(arq_room), .wdata_i({rd_ctx, rd_addr}),
+    .rvalid_o(ar_valid_o), .rready_i(ar_ready_i), .rdata_o({ar_ctx_o, ar_addr}),
     .count_o(arq_cnt)
   );
+  assign ar_addr_o = {ar_addr, {(LineLog + 3){1'b0}}};
 
   // ---------------------------------------------------------------------------------------------
   // P5: the line and what to do with it
   // ---------------------------------------------------------------------------------------------
   logic                p5_valid_q, p5_line_q, p5_miss_q, p5_inline_q, p5_killed_q, p5_err_q;
   logic [CtxW-1:0]     p5_ctx_q;
-  pay_t                p5_pay_q;
+  work_t               p5_work_q;
   logic [AxiDataW-1:0] p5_data_q;
   logic [AxiDataW-1:0] res_inline;
 
@@ -396,9 +516,9 @@ module tpt_mtt_walker
     res_inline = '0;
     for (int unsigned j = 0; j < LineEnt; j++) begin
       if (LineEnt >= 4) begin
-        if (j < 4) res_inline[64*j +: 64] = {res_pay.desc.frame[2'(j)], 12'b0};
+        if (j < 4) res_inline[64*j +: 64] = {res_pay.work.desc.frame[2'(j)], 12'b0};
       end else begin
-        res_inline[64*j +: 64] = {res_pay.desc.frame[{res_pay.eidx[1], 1'(j)}], 12'b0};
+        res_inline[64*j +: 64] = {res_pay.work.desc.frame[{res_pay.work.eidx[1], 1'(j)}], 12'b0};
       end
     end
   end
@@ -414,7 +534,7 @@ module tpt_mtt_walker
     p5_killed_q <= res_killed;
     p5_err_q    <= res_fill && res_err;
     p5_ctx_q    <= res_ctx;
-    p5_pay_q    <= res_pay;
+    p5_work_q   <= res_pay.work;
     p5_data_q   <= res_bypass ? res_inline : res_data;
   end
 
@@ -442,20 +562,20 @@ module tpt_mtt_walker
   logic [4:0]            p5_syn;
   logic                  p5_end;      // the chunk reaches the end of the request
 
-  assign p5_leaf    = p5_inline_q || p5_pay_q.lvl == 3'd1;
-  assign p5_flagged = p5_pay_q.desc.encoding == EncFlagged && !p5_inline_q;
-  assign p5_logp    = p5_leaf ? p5_pay_q.desc.log_page : 6'(p5_pay_q.desc.log_tpage) + 6'd12;
+  assign p5_leaf    = p5_inline_q || p5_work_q.lvl == 3'd1;
+  assign p5_flagged = p5_work_q.desc.encoding == EncFlagged && !p5_inline_q;
+  assign p5_logp    = p5_leaf ? p5_work_q.desc.log_page : 6'(p5_work_q.desc.log_tpage) + 6'd12;
   assign p5_low     = ~({MaxLogPage{1'b1}} << p5_logp);
-  assign p5_sel     = p5_pay_q.eidx[LineLog-1:0];
+  assign p5_sel     = p5_work_q.eidx[LineLog-1:0];
   assign p5_room    = (LineLog + 1)'(LineEnt) - (LineLog + 1)'(p5_sel);
-  assign p5_end     = p5_pay_q.pos.np <= 20'(p5_room);
+  assign p5_end     = p5_work_q.pos.np <= 20'(p5_room);
   assign p5_n       = !p5_leaf ? (LineLog + 1)'(1) :
-                      p5_end ? p5_pay_q.pos.np[LineLog:0] : p5_room;
+                      p5_end ? p5_work_q.pos.np[LineLog:0] : p5_room;
 
   always_comb begin
     for (int unsigned j = 0; j < LineEnt; j++) begin
       p5_judge[j] = judge(p5_data_q[64*j +: 64], p5_low, p5_flagged,
-                          p5_leaf && p5_pay_q.desc.write);
+                          p5_leaf && p5_work_q.desc.write);
     end
     // first entry from p5_sel on, below p5_sel + p5_n, that is not good
     p5_good  = p5_n;
@@ -482,6 +602,7 @@ module tpt_mtt_walker
   // P6: result, next level, or removal of a line that must not be kept
   // ---------------------------------------------------------------------------------------------
   logic p5_use, p5_result, p5_down, p5_kill;
+  work_t int_work_d;
   assign p5_use    = p5_valid_q && (p5_line_q || p5_inline_q);
   assign p5_result = p5_use && (p5_leaf || p5_fault);
   assign p5_down   = p5_use && !p5_leaf && !p5_fault;
@@ -512,35 +633,62 @@ module tpt_mtt_walker
     out_good_o     <= p5_leaf ? p5_good : '0;
     out_fault_o    <= p5_fault;
     out_syndrome_o <= p5_fault ? p5_syn : SynOk;
-    out_first_o    <= p5_pay_q.first;
+    out_first_o    <= p5_work_q.first;
     out_final_o    <= p5_fault || p5_end;
-    out_log_page_o <= p5_pay_q.desc.log_page;
-    out_off_o      <= p5_pay_q.pos.off;
-    out_rem_o      <= p5_pay_q.pos.rem;
+    out_log_page_o <= p5_work_q.desc.log_page;
+    out_off_o      <= p5_work_q.pos.off;
+    out_rem_o      <= p5_work_q.pos.rem;
 
-    // another level: up after a miss of a probe, down with the table page just found
     int_ctx_q   <= p5_ctx_q;
-    int_pay_q   <= p5_pay_q;
+    int_probe_q <= p5_miss_q && int_work_d.lvl != p5_work_q.desc.level;
+    int_work_q  <= int_work_d;
+  end
+
+  // Another level: up after a miss of a probe, down with the table page just found.
+  logic [5:0] p5_e, p5_shift;
+  always_comb begin
+    int_work_d = p5_work_q;
     if (p5_miss_q) begin
-      int_pay_q.lvl <= p5_pay_q.lvl + 3'd1;
-      int_probe_q   <= (p5_pay_q.lvl + 3'd1) != p5_pay_q.desc.level;
+      int_work_d.lvl = p5_work_q.lvl + 3'd1;
     end else begin
-      int_pay_q.lvl           <= p5_pay_q.lvl - 3'd1;
-      int_pay_q.desc.frame[1] <= p5_entry[63:12];
-      int_probe_q             <= 1'b0;
+      int_work_d.lvl           = p5_work_q.lvl - 3'd1;
+      int_work_d.desc.frame[1] = p5_entry[63:12];
+    end
+    p5_e = 6'(p5_work_q.desc.log_tpage) + 6'(TabLog);
+    unique case (int_work_d.lvl)
+      3'd2:    p5_shift = p5_e;
+      3'd3:    p5_shift = p5_e + p5_e;
+      3'd4:    p5_shift = p5_e + p5_e + p5_e;
+      default: p5_shift = '0;
+    endcase
+    int_work_d.eidx = p5_work_q.pos.idx >> p5_shift;
+  end
+
+  // A line of level 2 that named a table page goes to the directory, unless that is being cleared.
+  always_comb begin
+    p5_dir_we     = p5_down && p5_work_q.lvl == 3'd2 && !sweep_valid_i;
+    p5_dir.tag    = '{valid: 1'b1, index: p5_work_q.desc.index, gen: p5_work_q.desc.gen,
+                      line: DLineW'(p5_work_q.eidx[PageIdxW-1:LineLog]),
+                      log_tpage: p5_work_q.desc.log_tpage};
+    p5_dir_set    = dir_set(p5_dir.tag.index[DirW-1:0], p5_dir.tag.line[DirW-1:0]);
+    for (int unsigned j = 0; j < LineEnt; j++) begin
+      p5_dir.good[j]  = !(|p5_judge[j]);
+      p5_dir.frame[j] = p5_data_q[64*j + 12 +: FrameW];
     end
   end
 
-  `TPT_ASSERT(NewRoom_A, !in_valid_i || newq_room)
-  `TPT_ASSERT(ReadRoom_A, !arw_valid_q || arq_room)
-  `TPT_ASSERT(LevelUp_A, !(p5_valid_q && p5_miss_q) || p5_pay_q.lvl < p5_pay_q.desc.level)
-  `TPT_ASSERT(LevelDown_A, !p5_down || p5_pay_q.lvl > 3'd1)
-  `TPT_ASSERT(SomePages_A, !(p5_use && p5_leaf) || p5_pay_q.pos.np != '0)
-  `TPT_ASSERT(InlineRange_A, !(p5_valid_q && p5_inline_q) || p5_pay_q.pos.idx < 40'd4)
+  assign pre_ctx_o = p5_ctx_q;
+
+  `TPT_ASSERT(NewRoom_A, !in_valid_i || in_direct || newq_room)
+  `TPT_ASSERT(ReadRoom_A, !rd_valid || arq_room)
+  `TPT_ASSERT(LevelUp_A, !(p5_valid_q && p5_miss_q) || p5_work_q.lvl < p5_work_q.desc.level)
+  `TPT_ASSERT(LevelDown_A, !p5_down || p5_work_q.lvl > 3'd1)
+  `TPT_ASSERT(SomePages_A, !(p5_use && p5_leaf) || p5_work_q.pos.np != '0)
+  `TPT_ASSERT(InlineRange_A, !(p5_valid_q && p5_inline_q) || p5_work_q.pos.idx < 40'd4)
   `TPT_ASSERT(GoodOrFault_A, !out_valid_o || out_good_o != '0 || out_fault_o)
 
   logic unused_ok;
-  assign unused_ok = ^{newq_cnt, arq_cnt, p5_entry[11:0], rd_pay,
-                       arw_eidx_q[LineLog-1:0]};
+  assign unused_ok = ^{newq_cnt, arq_cnt, p5_entry[11:0], rd_pay.work, res_pay.addr, p1_aux.log_tpage,
+                       p3_aux_q.dset, p3_key_q.line};
 
 endmodule

@@ -18,6 +18,8 @@ package tpt_pkg;
   localparam int unsigned StreamW = 6;
   /// Width of an MPT index.
   localparam int unsigned IndexW = 23;
+  /// Width of the index field of a key: {role, index}, permuted.
+  localparam int unsigned FieldW = IndexW + 1;
   /// Width of a protection domain number.
   localparam int unsigned PdW = 24;
   /// Width of a queue pair number.

@@ -18,8 +18,11 @@
 ///   REREG  key ─► read, check ─► arguments ─► keys ─► write new, INVALID ─► queue ··· fence ···
 ///                              tail: read, check ─► [sweep] ─► write VALID ─► completion
 ///
-/// Every write of an entry is followed, after its answer, by the invalidation of exactly this entry
-/// in the MPT cache. So nothing older is looked up after the completion, or after the fence began.
+/// The MPT cache is keyed by the index field of the key, so an entry can be in it twice. The write of
+/// INVALID is followed, after its answer, by the invalidation of the field of the L_Key and of that
+/// of the R_Key; then the fence is asked for, so nothing older is looked up when it has begun. A
+/// write that failed and was undone is treated alike, because its content may have been seen. Other
+/// writes replace an entry that is not VALID: of such a one nothing is in the cache.
 ///
 /// **Entries in work.** `cur_q` is the entry as read. What is written is a function of it and of
 /// the command (`wr_data`), so that a failed write is undone by writing `cur_q` again.
@@ -38,8 +41,8 @@
 /// * Clearing: `clear_error_o`, and the unit does not become ready until disabled and enabled.
 /// An entry read for a command with a wrong CRC, or that is not what it must be: StsMptBad.
 ///
-/// Latency without memory and fence: REG 110 to 135 clocks, QUERY 30, DEREG 50 and 30 for its tail,
-/// REREG 125 and 50 for its tail.
+/// Latency without memory and fence: REG 80 to 105 clocks, QUERY 30, DEREG 50 and 30 for its tail,
+/// REREG 95 and 50 for its tail.
 module tpt_reg_engine import tpt_pkg::*; #(
   /// Deepest tree of table pages, 1 to 4.
   parameter int unsigned MaxLevels  = 3,
@@ -96,9 +99,11 @@ module tpt_reg_engine import tpt_pkg::*; #(
   input  logic              wr_done_i,
   input  logic              wr_err_i,
 
-  /// Invalidate one entry in the MPT cache. Valid is held until done (one clock), after which no
-  /// look-up sees an older content of the entry.
+  /// Invalidate what the MPT cache holds under one index field of a key, key[31:8]. Valid is held
+  /// until done (one clock), after which no look-up of this field sees an older content of the
+  /// entry. The index is that of the field.
   output logic              inv_valid_o,
+  output logic [23:0]       inv_field_o,
   output logic [IndexW-1:0] inv_index_o,
   input  logic              inv_done_i,
 
@@ -136,8 +141,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     StPend,      // a fence ran out of time
     StTail,      // fence over: begin the tail
     StDispatch,  // begin a command
-    StKeyDec,    // key -> role, index: one round per clock
-    StKeyIdx,    // index taken
+    StKeyDec,    // key -> role, index
     StKeyLim,    // index in the table?
     StRdReq,     // read the entry
     StRdWait,
@@ -160,7 +164,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
     StWrCrc,     // CRC of the entry to be written
     StWrReq,     // write it
     StWrWait,
-    StInv,       // invalidate it in the MPT cache
+    StInvLocal,  // invalidate it in the MPT cache: field of the L_Key
+    StInvRemote, // field of the R_Key
     StWrDone,    // next step of the command
     StCpl        // hand over the completion
   } fsm_e;
@@ -639,53 +644,40 @@ module tpt_reg_engine import tpt_pkg::*; #(
   // ---------------------------------------------------------------------------------------------
   // Keys
   // ---------------------------------------------------------------------------------------------
-  // Index field of a key back to {role, index}: one round per clock, last round first. A round is
-  // undone by the same round on swapped halves, so the field is kept swapped until the end.
-  logic [23:0] swapped_q, field;
-  assign field = {swapped_q[11:0], swapped_q[23:12]};
-  logic        idx_bad_q;  // not in the table
-  logic [PermRounds-1:0] round_sel_q;  // one-hot
-  logic [11:0]           round_key, round_key_q;
-  always_comb begin
-    round_key = 12'd0;
-    for (int unsigned r = 0; r < PermRounds; r++) begin
-      if (round_sel_q[r]) round_key |= perm_secret_i[12*r+:12];
-    end
-  end
-  always_ff @(posedge clk_i) begin
-    round_sel_q <= (state_q == StKeyDec) ? (round_sel_q >> 1)
-                                         : {1'b1, {(PermRounds - 1) {1'b0}}};
-    round_key_q <= round_key;
-    if (state_q == StIdle) begin
-      swapped_q <= {cmd_q.key[19:8], cmd_q.key[31:20]};
-    end else if ((state_q == StKeyDec) && (cnt_q != 4'd0)) begin
-      swapped_q <= perm_round(swapped_q, round_key_q, plain_i);
-    end
-    idx_bad_q <= ({1'b0, field[IndexW-1:0]} >= mpt_size_i);
-  end
+  // The key of a command is decoded as soon as the command is begun; then the key generator makes
+  // the field of the R_Key while the entry is read.
+  logic              dec_valid, dec_role, idx_bad_q;
+  logic [IndexW-1:0] dec_index;
+  logic              gen_fields_valid, gen_valid, keys_take;
+  logic [23:0]       gen_lfield, gen_rfield;
+  logic [31:0]       gen_lkey, gen_rkey;
 
-  logic        gen_start, gen_busy, gen_done;
-  logic [31:0] gen_lkey, gen_rkey;
-  logic [7:0]  gen_ltag, gen_rtag;
-  assign gen_start = (state_q == StKeyStart);
+  always_ff @(posedge clk_i) idx_bad_q <= ({1'b0, dec_index} >= mpt_size_i);
+  assign keys_take = (state_q == StKeyWait) && gen_valid;
 
   tpt_key_gen u_key_gen (
     .clk_i,
     .rst_ni,
-    .start_i      (gen_start),
-    .index_i      (index_q),
-    .gen_i        (gen_next),
-    .has_remote_i (acc_next[AccRemoteWrite] || acc_next[AccRemoteRead] ||
-                   acc_next[AccRemoteAtomic]),
+    .fld_start_i   (load_cmd || ((state_q == StKeyStart) && is_reg)),
+    .fld_decode_i  (load_cmd),
+    .field_i       (cmd_q.key[31:8]),
+    .tag_start_i   (state_q == StKeyStart),
+    .index_i       (index_q),
+    .gen_i         (gen_next),
+    .has_remote_i  (acc_next[AccRemoteWrite] || acc_next[AccRemoteRead] ||
+                    acc_next[AccRemoteAtomic]),
     .plain_i,
     .perm_secret_i,
     .tag_secret_i,
-    .busy_o       (gen_busy),
-    .done_o       (gen_done),
-    .lkey_o       (gen_lkey),
-    .rkey_o       (gen_rkey),
-    .ltag_o       (gen_ltag),
-    .rtag_o       (gen_rtag)
+    .dec_valid_o   (dec_valid),
+    .dec_role_o    (dec_role),
+    .dec_index_o   (dec_index),
+    .fields_valid_o(gen_fields_valid),
+    .keys_valid_o  (gen_valid),
+    .lfield_o      (gen_lfield),
+    .rfield_o      (gen_rfield),
+    .lkey_o        (gen_lkey),
+    .rkey_o        (gen_rkey)
   );
 
   // ---------------------------------------------------------------------------------------------
@@ -699,6 +691,11 @@ module tpt_reg_engine import tpt_pkg::*; #(
     tail_bad_q <= chk_q.crc || !chk_q.inval || chk_q.gen;
     list_bad_q <= chk_q.crc || !chk_q.free || chk_q.next;
   end
+
+  // A VALID entry may have been seen before this write: that of a DEREG or REREG, or the new one
+  // whose write was undone.
+  logic inv_need;
+  assign inv_need = (job_q == JobCmd) ? (!is_reg || step_q) : (is_rereg && step_q);
 
   logic undo;       // write cur_q again
   logic write;      // another write after this one
@@ -786,12 +783,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
         end
       end
 
-      StKeyDec: begin
-        cnt_inc = 1'b1;
-        if (cnt_q == 4'(PermRounds)) state_d = StKeyIdx;
-      end
-
-      StKeyIdx: state_d = StKeyLim;
+      StKeyDec: if (dec_valid) state_d = StKeyLim;
       StKeyLim: begin
         if (idx_bad_q) begin
           fin        = 1'b1;
@@ -930,7 +922,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
       StKeyStart: state_d = StKeyWait;
       StKeyWait: begin
         cnt_clr = 1'b1;
-        if (gen_done) begin
+        if (keys_take) begin
           wr_kind_d  = WrNew;
           wr_state_d = is_reg ? StValid : StInvalid;
           if (is_reg && (&cur_q.gen)) state_d = StSweep;
@@ -959,11 +951,12 @@ module tpt_reg_engine import tpt_pkg::*; #(
           if (wr_ready_i) state_d = StIdle;
         end else begin
           if (wr_ready_i) state_d = StWrWait;
-          if (wr_done_i) state_d = StInv;
+          if (wr_done_i) state_d = inv_need ? StInvLocal : StWrDone;
         end
       end
-      StWrWait: if (wr_done_i) state_d = StInv;
-      StInv: if (inv_done_i) state_d = StWrDone;
+      StWrWait: if (wr_done_i) state_d = inv_need ? StInvLocal : StWrDone;
+      StInvLocal:  if (inv_done_i) state_d = StInvRemote;
+      StInvRemote: if (inv_done_i) state_d = StWrDone;
 
       StWrDone: begin
         cnt_clr = 1'b1;
@@ -1091,7 +1084,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
       tail_index_q <= head.index;
       tail_gen_q   <= head.gen;
     end
-    if (gen_done) begin
+    if (keys_take) begin
       lkey_q <= gen_lkey;
       rkey_q <= gen_rkey;
     end
@@ -1100,7 +1093,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   always_ff @(posedge clk_i) begin
     if (rd_rsp_valid_i) cur_q <= rd_rsp_data_i;
     if (load_fresh) cur_q <= '0;
-    if (state_q == StKeyIdx) role_q <= field[IndexW];
+    if (dec_valid) role_q <= dec_role;
     if (wr_done_i) werr_q <= wr_err_i;
     if (load_fresh) from_fresh_q <= 1'b1;
     if (load_list) from_fresh_q <= 1'b0;
@@ -1108,11 +1101,11 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
   logic addr_ok_q;  // addr_q belongs to index_q
   logic index_load;
-  assign index_load = (state_q == StIdle) || (state_q == StKeyIdx) ||
+  assign index_load = (state_q == StIdle) || (state_q == StKeyDec) ||
                       ((state_q == StAlloc) && is_reg) || load_link;
   always_ff @(posedge clk_i) begin
     if (state_q == StIdle) index_q <= tail_q ? head.index : clr_q[IndexW-1:0];
-    if (state_q == StKeyIdx) index_q <= field[IndexW-1:0];
+    if (dec_valid && (state_q == StKeyDec)) index_q <= dec_index;
     if ((state_q == StAlloc) && is_reg) begin
       index_q <= fresh_any_q ? fresh_q[IndexW-1:0] : fl_head_q;
     end
@@ -1125,7 +1118,12 @@ module tpt_reg_engine import tpt_pkg::*; #(
   assign rd_addr_o   = addr_q;
   assign wr_valid_o  = (state_q == StWrReq);
   assign wr_addr_o   = addr_q;
-  assign inv_valid_o = (state_q == StInv);
+  assign inv_valid_o = (state_q == StInvLocal) || (state_q == StInvRemote);
+  // The key generator holds the fields of the command in work; a tail has its keys.
+  always_comb begin
+    if (state_q == StInvRemote) inv_field_o = (job_q == JobTail) ? rkey_q[31:8] : gen_rfield;
+    else                        inv_field_o = (job_q == JobTail) ? lkey_q[31:8] : gen_lfield;
+  end
   assign inv_index_o = index_q;
   assign sweep_valid_o = (state_q == StSweep);
   assign sweep_index_o = index_q;
@@ -1258,8 +1256,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   assign err_fence_time_o = (state_q == StPend);
 
   logic unused_ok;
-  assign unused_ok = ^{mpt_base_i[11:0], gen_busy, gen_ltag, gen_rtag, head.since, pend_head,
-                       perm_secret_i[127:12*PermRounds], head_age[6:0],
+  assign unused_ok = ^{mpt_base_i[11:0], head.since, pend_head, head_age[6:0],
                        frame_now[63:MaxLogPage]};
 
   // ---------------------------------------------------------------------------------------------
@@ -1279,6 +1276,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   `TPT_ASSERT(PendOnlyWaiting_A, !load_pend || (pend_q != que_cnt_q))
   `TPT_ASSERT(OneMemoryAccess_A, !(rd_valid_o && wr_valid_o))
   `TPT_ASSERT(AddressSettled_A, !wr_valid_o || addr_ok_q)
+  `TPT_ASSERT(FieldsMade_A, !inv_valid_o || (job_q == JobTail) || gen_fields_valid)
   // An index is handed out only from inside the table, never 0, never while it waits for a fence.
   `TPT_ASSERT(CommitInTable_A, !commit || ((index_q != '0) && ({1'b0, index_q} < mpt_size_i)))
   `TPT_ASSERT(CommitNotWaiting_A, !(commit && que_any) || (index_q != head.index))
@@ -1291,6 +1289,23 @@ module tpt_reg_engine import tpt_pkg::*; #(
   `TPT_ASSERT(KeysOnlyOk_A, !cpl_valid_o || (cpl_status_q == StsOk) ||
               ((cpl_lkey_q == '0) && (cpl_rkey_q == '0)))
 `ifndef SYNTHESIS
+  // A fence is asked for right after the invalidation of the second field.
+  logic prev_inv_q;
+  always_ff @(posedge clk_i) prev_inv_q <= (state_q == StInvRemote) && inv_done_i;
+  `TPT_ASSERT(FenceAfterBoth_A, !push || prev_inv_q)
+
+  // The fields that are invalidated are those of the entry that was written.
+  function automatic logic [23:0] field_of(logic role, logic [IndexW-1:0] index);
+    logic [23:0] x;
+    x = {role, index};
+    for (int unsigned r = 0; r < PermRounds; r++) begin
+      x = perm_round(x, perm_secret_i[12*r+:12], plain_i);
+    end
+    return x;
+  endfunction
+  `TPT_ASSERT(FieldOfEntry_A, !inv_valid_o || ((job_q == JobTail) && (inv_field_o == '0)) ||
+              (inv_field_o == field_of(state_q == StInvRemote, inv_index_o)))
+
   logic prev_stall_q;
   cpl_t prev_cpl_q;
   always_ff @(posedge clk_i) begin

@@ -19,6 +19,7 @@ module tpt_top
   parameter int unsigned MptWays     = 2,
   parameter int unsigned MttSets     = 32,
   parameter int unsigned MttWays     = 4,
+  parameter int unsigned DirSets     = 32,
   parameter int unsigned AxiDataW    = 128,
   parameter int unsigned MaxLevels   = 3,
   localparam int unsigned AxiIdW     = $clog2(NumContexts) + 4
@@ -99,7 +100,7 @@ module tpt_top
   tpt_core #(
     .NumClients(NumClients), .NumStreams(NumStreams), .NumContexts(NumContexts),
     .MptSets(MptSets), .MptWays(MptWays), .MttSets(MttSets), .MttWays(MttWays),
-    .AxiDataW(AxiDataW), .MaxLevels(MaxLevels)
+    .DirSets(DirSets), .AxiDataW(AxiDataW), .MaxLevels(MaxLevels)
   ) u_core (
     .clk_i,
     .rst_ni,

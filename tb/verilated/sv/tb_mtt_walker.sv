@@ -64,11 +64,24 @@ module tb_mtt_walker import tpt_pkg::*; (
 
   logic [1:0][FrameW-1:0] frame;
   logic                   ev_hit, ev_miss, ev_evict, ev_bus, unused_ok;
+  logic [3:0]             pre_ctx;
+
+  // The walker is told the context of an answer a clock ahead.
+  logic                   r_valid_q, r_err_q;
+  logic [3:0]             r_ctx_q;
+  logic [127:0]           r_data_q;
+  always_ff @(posedge clk_i) begin
+    r_valid_q <= rst_ni && r_valid_i;
+    r_ctx_q   <= r_ctx_i;
+    r_data_q  <= r_data_i;
+    r_err_q   <= r_err_i;
+  end
 
   tpt_mtt_walker #(
     .NumCtx   (16),
     .Sets     (32),
     .Ways     (4),
+    .DirSets  (8),
     .AxiDataW (128)
   ) u_walker (
     .clk_i,
@@ -97,16 +110,18 @@ module tb_mtt_walker import tpt_pkg::*; (
     .out_log_page_o,
     .out_off_o,
     .out_rem_o,
+    .pre_ctx_o     (pre_ctx),
     .commit_valid_o,
     .commit_ctx_o,
     .ar_valid_o,
     .ar_ready_i,
     .ar_ctx_o,
     .ar_addr_o,
-    .r_valid_i,
-    .r_ctx_i,
-    .r_data_i,
-    .r_err_i,
+    .r_pre_ctx_i   (r_ctx_i),
+    .r_valid_i     (r_valid_q),
+    .r_ctx_i       (r_ctx_q),
+    .r_data_i      (r_data_q),
+    .r_err_i       (r_err_q),
     .sweep_valid_i,
     .sweep_all_i,
     .sweep_index_i,
@@ -118,6 +133,6 @@ module tb_mtt_walker import tpt_pkg::*; (
   );
 
   assign {out_frame1_o, out_frame0_o} = frame;
-  assign unused_ok = ^{ev_hit, ev_miss, ev_evict, ev_bus};
+  assign unused_ok = ^{ev_hit, ev_miss, ev_evict, ev_bus, pre_ctx};
 
 endmodule
