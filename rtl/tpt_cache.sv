@@ -25,7 +25,8 @@
 ///   result is MISS. If every way of the set is reserved, the pass is repeated.
 /// * fill: the data go straight to the reserved way; the owner then makes a FILL pass that ends
 ///   with its result in any case, so there is always progress, however small the cache. A fill of
-///   one beat that finds P4 free is acted on there at once, with its data.
+///   one beat waits beside P4, with its data, for a clock in which no pass is there; only if there
+///   is none soon it makes a pass.
 ///
 /// The victim of a miss is an empty way, else one that was not hit since its set was last cleared
 /// of such marks, else any that is not reserved. A new line has no mark: lines that are used once
@@ -223,11 +224,11 @@ module tpt_cache #(
     .wvalid_i(sub_valid_i && !sub_direct), .wready_o(q_ready[0]), .wdata_i(sub_ctx_i),
     .rvalid_o(newq_valid), .rready_i(newq_pop), .rdata_o(newq_ctx), .count_o(newq_cnt)
   );
-  logic inject;       // a fill straight into P4
+  logic filq_push;
+  logic [CtxW+ErrW:0] filq_in;
   tpt_fifo #(.Width(CtxW + 1 + ErrW), .Depth(NumCtx)) u_filq (
     .clk_i, .rst_ni, .clear_i(1'b0),
-    .wvalid_i(fdone_valid_i && !inject), .wready_o(q_ready[1]),
-    .wdata_i({fdone_ctx_i, fdone_store_i, fdone_err_i}),
+    .wvalid_i(filq_push), .wready_o(q_ready[1]), .wdata_i(filq_in),
     .rvalid_o(filq_valid), .rready_i(filq_pop), .rdata_o({filq_ctx, filq_store, filq_err}),
     .count_o(filq_cnt)
   );
@@ -249,8 +250,7 @@ module tpt_cache #(
 
   stage_t p1_q, p2_q, p3_q, p4_q;
   key_t   p1_direct_q, p1_read, p1_key, p2_key_q, p3_key_q;
-  look_t  look_read, look_p4;
-  logic   [SetW-1:0] p4_set_q;
+  look_t  look_read;
   logic   [KeyW-1:0] p4_key_q;
   logic   [Ways-1:0] p4_hit_q, p4_pend_q, p4_sweep_q, p4_used_q;
   logic   [CtxW-1:0] p4_owner_q;
@@ -469,100 +469,142 @@ module tpt_cache #(
       p3_q.stale <= p2_q.stale || p2_stale;
       p4_q       <= p3_q;
       p4_q.stale <= p3_q.stale || p3_stale;
-      if (inject) begin
-        p4_q.valid <= 1'b1;
-        p4_q.kind  <= PassFill;
-        p4_q.ctx   <= fdone_ctx_i;
-        p4_q.store <= fdone_store_i;
-        p4_q.err   <= fdone_err_i;
-      end
     end
   end
   always_ff @(posedge clk_i) begin
     p2_key_q   <= p1_key;
     p3_key_q   <= p2_key_q;
+    p4_key_q   <= p3_key_q.key;
     p4_owner_q <= p3_owner;
-    p4_fway_q  <= mshr_way[inject ? fdone_ctx_i : p3_q.ctx];
+    p4_fway_q  <= mshr_way[p3_q.ctx];
     p4_vic_q   <= p3_vic;
     p4_room_q  <= p3_room;
     p4_empty_q <= p3_empty;
     p4_used_q  <= used_rdata;
   end
 
-  // A fill of one beat that finds P4 free: its data and the payload of its context come along.
-  logic             p4_inj_q;
-  logic [DataW-1:0] p4_inj_data_q;
+  // A fill of one beat beside P4: what it needs there.
+  localparam int unsigned InjectWait = 3;   // clocks
+  logic             inj_take;               // it is acted on
+  stage_t           inj_stage_q;
+  logic [WayW-1:0]  inj_way_q;
+  logic [DataW-1:0] inj_data_q;
+  key_t             inj_key_q;
+  look_t            inj_look_q;
   if (Beats == 1) begin : g_inject
-    look_t look_inj_q, look_inj_read;
+    look_t      look_read_fill;
+    key_t       key_read_fill;
+    logic       fill, drop;
+    logic [1:0] age_q;
     tpt_ram_1r1w #(.Width($bits(look_t)), .Depth(NumCtx)) u_look (
       .clk_i,
       .we_i   (pay_valid_i),
       .waddr_i(pay_ctx_i),
       .wdata_i({pay_bypass_i, pay_probe_i, pay_i}),
       .raddr_i(fill_pre_ctx_i),
-      .rdata_o(look_inj_read)
+      .rdata_o(look_read_fill)
     );
-    key_t key_inj_read;
     tpt_ram_1r1w #(.Width($bits(key_t)), .Depth(NumCtx)) u_key (
       .clk_i,
       .we_i   (sub_valid_i),
       .waddr_i(sub_ctx_i),
       .wdata_i({sub_set_i, sub_key_i, sub_aux_i}),
       .raddr_i(fill_pre_ctx_i),
-      .rdata_o(key_inj_read)
+      .rdata_o(key_read_fill)
     );
-    assign inject = fdone_valid_i && fill_we_i[0] && !p3_q.valid;
-    always_ff @(posedge clk_i) begin
-      p4_inj_q      <= inject;
-      p4_inj_data_q <= fill_data_i;
-      look_inj_q    <= look_inj_read;
-      p4_set_q      <= inject ? key_inj_read.set : p3_q.set;
-      p4_key_q      <= inject ? key_inj_read.key : p3_key_q.key;
+    assign fill     = fdone_valid_i && fill_we_i[0];
+    assign inj_take = inj_stage_q.valid && !p4_q.valid;
+    // it makes room for the next one, or has waited long enough: a pass of its own
+    assign drop     = inj_stage_q.valid && p4_q.valid &&
+                      (fill || (age_q == 2'(InjectWait) && !fdone_valid_i));
+    always_comb begin
+      filq_push = drop;
+      filq_in   = {inj_stage_q.ctx, inj_stage_q.store, inj_stage_q.err};
+      if (fdone_valid_i && !fill) begin
+        filq_push = 1'b1;
+        filq_in   = {fdone_ctx_i, fdone_store_i, fdone_err_i};
+      end
     end
-    assign look_p4 = p4_inj_q ? look_inj_q : look_read;
-    logic unused_aux;
-    assign unused_aux = ^key_inj_read.aux;
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        inj_stage_q <= '0;
+        age_q       <= '0;
+      end else begin
+        age_q <= (age_q == 2'(InjectWait)) ? age_q : age_q + 1'b1;
+        if (inj_take || drop) inj_stage_q.valid <= 1'b0;
+        if (fill) begin
+          inj_stage_q       <= '0;
+          inj_stage_q.valid <= 1'b1;
+          inj_stage_q.kind  <= PassFill;
+          inj_stage_q.ctx   <= fdone_ctx_i;
+          inj_stage_q.store <= fdone_store_i;
+          inj_stage_q.err   <= fdone_err_i;
+          age_q             <= '0;
+        end
+      end
+    end
+    always_ff @(posedge clk_i) begin
+      if (fill) begin
+        inj_way_q  <= mshr_way[fdone_ctx_i];
+        inj_data_q <= fill_data_i;
+        inj_key_q  <= key_read_fill;
+        inj_look_q <= look_read_fill;
+      end
+    end
     `TPT_ASSUME(FillWithDone_A, !fill_we_i[0] || (fdone_valid_i && fill_ctx_i == fdone_ctx_i))
+    `TPT_ASSERT(FillOnePush_A, !(drop && fdone_valid_i && !fill))
   end else begin : g_no_inject
-    assign inject        = 1'b0;
-    assign p4_inj_q      = 1'b0;
-    assign p4_inj_data_q = '0;
-    assign look_p4       = look_read;
-    always_ff @(posedge clk_i) begin
-      p4_set_q <= p3_q.set;
-      p4_key_q <= p3_key_q.key;
-    end
+    assign inj_take    = 1'b0;
+    assign inj_stage_q = '0;
+    assign inj_way_q   = '0;
+    assign inj_data_q  = '0;
+    assign inj_key_q   = '0;
+    assign inj_look_q  = '0;
+    assign filq_push   = fdone_valid_i;
+    assign filq_in     = {fdone_ctx_i, fdone_store_i, fdone_err_i};
     logic unused_pre;
     assign unused_pre = ^fill_pre_ctx_i;
   end
+
+  // What P4 acts on.
+  stage_t            act;
+  logic [SetW-1:0]   act_set;
+  logic [KeyW-1:0]   act_key;
+  logic [WayW-1:0]   act_fway;
+  look_t             act_look;
+  assign act      = inj_take ? inj_stage_q : p4_q;
+  assign act_set  = inj_take ? inj_key_q.set : p4_q.set;
+  assign act_key  = inj_take ? inj_key_q.key : p4_key_q;
+  assign act_fway = inj_take ? inj_way_q : p4_fway_q;
+  assign act_look = inj_take ? inj_look_q : look_read;
 
   // ---------------------------------------------------------------------------------------------
   // P4: act
   // ---------------------------------------------------------------------------------------------
   logic p4_look, p4_fill, p4_kill, p4_inv, p4_swp;
-  assign p4_look = p4_q.valid && p4_q.kind == PassLook;
-  assign p4_fill = p4_q.valid && p4_q.kind == PassFill;
-  assign p4_kill = p4_q.valid && p4_q.kind == PassKill;
-  assign p4_inv  = p4_q.valid && p4_q.kind == PassInv;
-  assign p4_swp  = p4_q.valid && p4_q.kind == PassSweep;
+  assign p4_look = act.valid && act.kind == PassLook;
+  assign p4_fill = act.valid && act.kind == PassFill;
+  assign p4_kill = act.valid && act.kind == PassKill;
+  assign p4_inv  = act.valid && act.kind == PassInv;
+  assign p4_swp  = act.valid && act.kind == PassSweep;
 
   logic look_ok, look_hit, look_join, look_miss, look_read_on, look_alloc, look_retry;
-  assign look_ok    = p4_look && !look_p4.bypass && !p4_q.stale;
+  assign look_ok    = p4_look && !act_look.bypass && !act.stale;
   assign look_hit   = look_ok && (|p4_hit_q);
   assign look_join  = look_ok && (|p4_pend_q);
   assign look_miss  = look_ok && !(|p4_hit_q) && !(|p4_pend_q);
-  assign look_read_on = !look_p4.probe || p4_known_i;
+  assign look_read_on = !act_look.probe || p4_known_i;
   assign look_alloc = look_miss && look_read_on && p4_room_q;
-  assign look_retry = (p4_look && !look_p4.bypass && p4_q.stale) ||
+  assign look_retry = (p4_look && !act_look.bypass && act.stale) ||
                       (look_miss && look_read_on && !p4_room_q);
 
   logic fill_poison;
-  assign fill_poison = poison_q[p4_q.ctx];
+  assign fill_poison = poison_q[act.ctx];
 
   always_comb begin
     tag_we    = '0;
-    tag_wset  = p4_set_q;
-    tag_wdata = '{state: LineInv, owner: p4_q.ctx, key: p4_key_q};
+    tag_wset  = act_set;
+    tag_wdata = '{state: LineInv, owner: act.ctx, key: act_key};
     if (init_q) begin
       tag_we   = '1;
       tag_wset = init_set_q;
@@ -570,19 +612,19 @@ module tpt_cache #(
       tag_we[p4_vic_q] = 1'b1;
       tag_wdata.state = LinePend;
     end else if (p4_fill) begin
-      tag_we[p4_fway_q] = 1'b1;
-      tag_wdata.state   = (p4_q.store && !fill_poison) ? LineValid : LineInv;
-    end else if ((p4_kill || p4_inv) && !p4_q.stale) begin
+      tag_we[act_fway] = 1'b1;
+      tag_wdata.state   = (act.store && !fill_poison) ? LineValid : LineInv;
+    end else if ((p4_kill || p4_inv) && !act.stale) begin
       tag_we = p4_hit_q;
-    end else if (p4_swp && !p4_q.stale) begin
+    end else if (p4_swp && !act.stale) begin
       tag_we = p4_sweep_q;
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (look_alloc) begin
-      mshr_set[p4_q.ctx] <= p4_set_q;
-      mshr_way[p4_q.ctx] <= p4_vic_q;
+      mshr_set[act.ctx] <= act_set;
+      mshr_way[act.ctx] <= p4_vic_q;
     end
   end
 
@@ -590,15 +632,15 @@ module tpt_cache #(
     if (!rst_ni) begin
       poison_q <= '0;
     end else begin
-      if (look_alloc) poison_q[p4_q.ctx] <= 1'b0;
-      if (p4_inv && !p4_q.stale && (|p4_pend_q)) poison_q[p4_owner_q] <= 1'b1;
+      if (look_alloc) poison_q[act.ctx] <= 1'b0;
+      if (p4_inv && !act.stale && (|p4_pend_q)) poison_q[p4_owner_q] <= 1'b1;
     end
   end
 
   // Marks of use: of a line that is hit, not of a new one. When all are marked, the others lose
   // their marks.
   always_comb begin
-    used_wset  = p4_set_q;
+    used_wset  = act_set;
     used_wdata = p4_used_q | p4_hit_q;
     used_we    = look_hit && used_wdata != p4_used_q;
     if (&used_wdata) used_wdata = p4_hit_q;
@@ -616,11 +658,11 @@ module tpt_cache #(
 
   // Repeated passes.
   logic kill_retry;
-  assign kill_retry = p4_kill && p4_q.stale;
+  assign kill_retry = p4_kill && act.stale;
   assign rtyq_push  = look_retry || kill_retry || (p4_fill && fill_poison);
   tpt_fifo #(.Width(CtxW + 1), .Depth(NumCtx)) u_rtyq (
     .clk_i, .rst_ni, .clear_i(1'b0),
-    .wvalid_i(rtyq_push), .wready_o(q_ready[2]), .wdata_i({kill_retry, p4_q.ctx}),
+    .wvalid_i(rtyq_push), .wready_o(q_ready[2]), .wdata_i({kill_retry, act.ctx}),
     .rvalid_o(rtyq_valid), .rready_i(rtyq_pop), .rdata_o({rtyq_kill, rtyq_ctx}),
     .count_o(rtyq_cnt)
   );
@@ -647,9 +689,9 @@ module tpt_cache #(
   assign wlast = wtail[p4_owner_q];
   always_ff @(posedge clk_i) begin
     if (look_join) begin
-      wtail[p4_owner_q] <= p4_q.ctx;
-      if (wany_q[p4_owner_q]) wnext[wlast] <= p4_q.ctx;
-      else whead[p4_owner_q] <= p4_q.ctx;
+      wtail[p4_owner_q] <= act.ctx;
+      if (wany_q[p4_owner_q]) wnext[wlast] <= act.ctx;
+      else whead[p4_owner_q] <= act.ctx;
     end
   end
   always_ff @(posedge clk_i) begin
@@ -659,15 +701,15 @@ module tpt_cache #(
     end else begin
       if (look_join) begin
         if (wany_q[p4_owner_q]) wmore_q[wlast] <= 1'b1;
-        wmore_q[p4_q.ctx]  <= 1'b0;
+        wmore_q[act.ctx]  <= 1'b0;
         wany_q[p4_owner_q] <= 1'b1;
       end
-      if (p4_fill) wany_q[p4_q.ctx] <= 1'b0;
+      if (p4_fill) wany_q[act.ctx] <= 1'b0;
     end
   end
 
-  assign wlq_push     = p4_fill && wany_q[p4_q.ctx];
-  assign wlq_push_ctx = whead[p4_q.ctx];
+  assign wlq_push     = p4_fill && wany_q[act.ctx];
+  assign wlq_push_ctx = whead[act.ctx];
   tpt_fifo #(.Width(CtxW), .Depth(NumCtx)) u_wlq (
     .clk_i, .rst_ni, .clear_i(1'b0),
     .wvalid_i(wlq_push), .wready_o(q_ready[4]), .wdata_i(wlq_push_ctx),
@@ -703,11 +745,11 @@ module tpt_cache #(
       sweep_done_q <= 1'b0;
       swp_set_q    <= '0;
     end else begin
-      inv_done_q   <= p4_inv && !p4_q.stale;
-      sweep_done_q <= p4_swp && !p4_q.stale && (&swp_set_q);
+      inv_done_q   <= p4_inv && !act.stale;
+      sweep_done_q <= p4_swp && !act.stale && (&swp_set_q);
       if (p0.valid && (p0.kind == PassInv || p0.kind == PassSweep)) ctl_busy_q <= 1'b1;
       else if (p4_inv || p4_swp) ctl_busy_q <= 1'b0;
-      if (p4_swp && !p4_q.stale) swp_set_q <= swp_set_q + 1'b1;
+      if (p4_swp && !act.stale) swp_set_q <= swp_set_q + 1'b1;
     end
   end
   assign inv_done_o   = inv_done_q;
@@ -720,11 +762,11 @@ module tpt_cache #(
   logic [Ways-1:0]  p4_sel;
   logic [DataW-1:0] way_data [Ways];
   for (genvar w = 0; w < Ways; w++) begin : g_sel
-    assign p4_sel[w]   = p4_fill ? (p4_fway_q == WayW'(w) && !p4_inj_q) : p4_hit_q[w];
+    assign p4_sel[w]   = p4_fill ? (act_fway == WayW'(w) && !inj_take) : p4_hit_q[w];
     assign way_data[w] = g_way[w].data;
   end
   always_comb begin
-    p4_data = p4_inj_q ? p4_inj_data_q : '0;
+    p4_data = inj_take ? inj_data_q : '0;
     for (int unsigned w = 0; w < Ways; w++) begin
       p4_data = p4_data | (way_data[w] & {DataW{p4_sel[w]}});
     end
@@ -733,20 +775,20 @@ module tpt_cache #(
   assign res_hit_o    = look_hit;
   assign res_fill_o   = p4_fill && !fill_poison;
   assign res_miss_o   = look_miss && !look_read_on;
-  assign res_bypass_o = p4_look && look_p4.bypass;
-  assign res_killed_o = p4_kill && !p4_q.stale;
+  assign res_bypass_o = p4_look && act_look.bypass;
+  assign res_killed_o = p4_kill && !act.stale;
   assign res_valid_o  = res_hit_o || res_fill_o || res_miss_o || res_bypass_o || res_killed_o;
-  assign res_ctx_o    = p4_q.ctx;
-  assign res_err_o    = p4_fill ? p4_q.err : '0;
-  assign res_pay_o    = look_p4.pay;
+  assign res_ctx_o    = act.ctx;
+  assign res_err_o    = p4_fill ? act.err : '0;
+  assign res_pay_o    = act_look.pay;
   assign res_data_o   = p4_data;
 
   assign rd_valid_o = look_alloc;
-  assign rd_ctx_o   = p4_q.ctx;
-  assign rd_pay_o   = look_p4.pay;
-  assign rd_probe_o = look_p4.probe;
+  assign rd_ctx_o   = act.ctx;
+  assign rd_pay_o   = act_look.pay;
+  assign rd_probe_o = act_look.probe;
 
-  assign ev_hit_o   = look_hit && p4_q.first;
+  assign ev_hit_o   = look_hit && act.first;
   assign ev_miss_o  = look_alloc;
   assign ev_evict_o = look_alloc && !p4_empty_q;
 
@@ -754,7 +796,7 @@ module tpt_cache #(
   // Assertions
   // ---------------------------------------------------------------------------------------------
   `TPT_ASSUME(SubRoom_A, !sub_valid_i || sub_direct || q_ready[0])
-  `TPT_ASSUME(FillRoom_A, !fdone_valid_i || inject || q_ready[1])
+  `TPT_ASSERT(FillRoom_A, !filq_push || q_ready[1])
   `TPT_ASSERT(RetryRoom_A, !rtyq_push || q_ready[2])
   `TPT_ASSUME(KillRoom_A, !kill_valid_i || q_ready[3])
   `TPT_ASSERT(WakeRoom_A, !wlq_push || q_ready[4])
@@ -765,9 +807,10 @@ module tpt_cache #(
   `TPT_ASSERT(HitOrPend_A, !look_ok || !((|p4_hit_q) && (|p4_pend_q)))
   `TPT_ASSERT(ResultOneHot_A,
               $onehot0({res_hit_o, res_fill_o, res_miss_o, res_bypass_o, res_killed_o}))
-  `TPT_ASSERT(NoOwnJoin_A, !look_join || p4_owner_q != p4_q.ctx)
+  `TPT_ASSERT(NoOwnJoin_A, !look_join || p4_owner_q != act.ctx)
 
   logic unused_ok;
-  assign unused_ok = ^{newq_cnt, rtyq_cnt, filq_cnt, kilq_cnt, wlq_cnt, p3_key_q.set, p3_key_q.aux, p4_q.direct, p4_q.set};
+  assign unused_ok = ^{newq_cnt, rtyq_cnt, filq_cnt, kilq_cnt, wlq_cnt, p3_key_q.set, p3_key_q.aux,
+                       act.direct, act.set, inj_key_q.aux};
 
 endmodule

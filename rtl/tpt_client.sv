@@ -21,8 +21,8 @@
 ///
 ///     S0 pick head, beat number -> X1 -> X2 line RAM out, entry -> X3 lengths -> X4 beat -> queue
 ///
-/// When none of this is busy, a request of one page at the head of its stream goes from the walker
-/// straight into the queue.
+/// While the sequencer rests and none of these stages holds a beat of the same stream, the answer
+/// to a request of one page at the head of its stream goes from the walker straight into the queue.
 ///
 /// Client reset: no request or `done` is taken, beats are dropped until every context is free, then
 /// all tags are released.
@@ -287,9 +287,8 @@ module tpt_client
   // ---------------------------------------------------------------------------------------------
   // S0: sequencer
   // ---------------------------------------------------------------------------------------------
-  // A chunk straight from the walker: the whole answer to the request at the head of its stream,
-  // while no beat is being made.
-  logic             fast, beats_idle;
+  // A chunk straight from the walker: the whole answer to the request at the head of its stream.
+  logic             fast, fast_room;
   logic             fast_head_q;
   logic [StrW-1:0]  fast_str_q;
   logic [StrW-1:0]  str_of [NumCtx];   // stream of a request
@@ -304,7 +303,7 @@ module tpt_client
     fast_str_q  <= pre_str;
   end
   assign fast = chk_valid_i && commit_valid_i && chk_first_i && chk_final_i && !chk_fault_i &&
-                chk_good_i == (LineLog + 1)'(1) && fast_head_q && beats_idle && credit_q != '0;
+                chk_good_i == (LineLog + 1)'(1) && fast_head_q && fast_room && credit_q != '0;
 
   // The context that hands out beats: of the sequencer, or straight from the walker.
   logic [CtxW-1:0]  end_ctx;
@@ -565,6 +564,7 @@ module tpt_client
   logic                  x3_valid_q, x3_addr_q, x3_zero_q;
   logic [4:0]            x3_syn_q;
   logic                  x3_first_q, x3_last_q;
+  logic [StrW-1:0]       x3_str_q;
   who_t                  x3_who_q;
   logic [FrameW-1:0]     x3_frame_q;
   logic [MaxLogPage-1:0] x3_off_q;
@@ -617,6 +617,7 @@ module tpt_client
     x3_first_q <= x2_q.direct ? (!x2_q.tail || x2_q.tfirst)
                               : (x2_chunk.first && x2_q.beat == '0);
     x3_last_q  <= x2_q.last;
+    x3_str_q   <= x2_q.str;
     x3_who_q   <= x2_who_now;
     x3_frame_q <= x2_chunk.frame[x2_chunk.sel + x2_q.beat[LineLog-1:0]];
     x3_off_q   <= x2_chunk.off;
@@ -649,7 +650,7 @@ module tpt_client
     end
   end
 
-  // Straight from the walker: one page, so the segment is the request. Nobody else makes a beat.
+  // Straight from the walker: one page, so the segment is the request.
   who_t who_mem [NumCtx];
   who_t fast_who_q;
   always_ff @(posedge clk_i) begin
@@ -659,8 +660,10 @@ module tpt_client
     end
   end
   always_ff @(posedge clk_i) fast_who_q <= who_mem[pre_ctx_i];
-  assign beats_idle = !act_q && !x1_q.valid && !x1_q.cut && !x2_q.valid && !x2_q.cut &&
-                      !x3_valid_q && !x4_valid_q;
+  assign fast_room = !act_q && !x4_valid_q &&
+                     !((x1_q.valid || x1_q.cut) && x1_q.str == fast_str_q) &&
+                     !((x2_q.valid || x2_q.cut) && x2_q.str == fast_str_q) &&
+                     !(x3_valid_q && x3_str_q == fast_str_q);
 
   beat_t fast_beat, new_beat;
   always_comb begin

@@ -246,7 +246,7 @@ pub fn little(o: &Options) -> Result<Vec<Row>> {
         }
     }
     if o.wants("little-mpt") {
-        let regions = 1 << 13;
+        let regions = 1 << 16;
         let mut scene = Scene::new(o.config, 2 * regions, o.seed)?;
         let planted = plant_small(&mut scene, u64::from(regions))?;
         scene.latency(LATENCY);
