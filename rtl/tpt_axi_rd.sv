@@ -4,13 +4,13 @@
 
 `include "tpt_assert.svh"
 
-/// AXI4 read manager: three sources share one address channel, answers are sorted by ID.
+/// AXI4 read manager: all sources share one address channel, answers are sorted by ID.
 ///
-///     ID = {reset generation, source, context}
+///     ID = {reset generation, lane, source, context}
 ///
 /// * source 0, registration engine: 64 bytes, one read outstanding, answered as one word;
-/// * source 1, MPT look-ups: 64 bytes, one burst per context;
-/// * source 2, MTT walks: one beat per context.
+/// * source 1, MPT look-ups of each lane: 64 bytes, one burst per context;
+/// * source 2, MTT walks of each lane: one beat per context.
 ///
 /// Any number of reads may be outstanding and answers may come in any order, beats of different
 /// IDs interleaved. RREADY is always high. Answers that carry another reset generation belong to a
@@ -22,7 +22,10 @@ module tpt_axi_rd
   parameter int unsigned AxiDataW = 128,
   /// Width of a context number.
   parameter int unsigned CtxW     = 4,
-  localparam int unsigned AxiIdW  = CtxW + 4,
+  /// Lanes, a power of two.
+  parameter int unsigned Lanes    = 1,
+  localparam int unsigned LaneLog = $clog2(Lanes),
+  localparam int unsigned AxiIdW  = CtxW + LaneLog + 4,
   localparam int unsigned Beats   = MptW / AxiDataW
 ) (
   input  logic                clk_i,
@@ -38,18 +41,18 @@ module tpt_axi_rd
   output logic [MptW-1:0]     eng_rsp_data_o,
   output logic                eng_rsp_err_o,
   // MPT look-ups
-  input  logic                mpt_valid_i,
-  output logic                mpt_ready_o,
-  input  logic [CtxW-1:0]     mpt_ctx_i,
-  input  logic [63:0]         mpt_addr_i,
-  output logic                mpt_r_valid_o,
+  input  logic [Lanes-1:0]           mpt_valid_i,
+  output logic [Lanes-1:0]           mpt_ready_o,
+  input  logic [Lanes-1:0][CtxW-1:0] mpt_ctx_i,
+  input  logic [Lanes-1:0][63:0]     mpt_addr_i,
+  output logic [Lanes-1:0]           mpt_r_valid_o,
   output logic                mpt_r_last_o,
   // MTT walks
-  input  logic                mtt_valid_i,
-  output logic                mtt_ready_o,
-  input  logic [CtxW-1:0]     mtt_ctx_i,
-  input  logic [63:0]         mtt_addr_i,
-  output logic                mtt_r_valid_o,
+  input  logic [Lanes-1:0]           mtt_valid_i,
+  output logic [Lanes-1:0]           mtt_ready_o,
+  input  logic [Lanes-1:0][CtxW-1:0] mtt_ctx_i,
+  input  logic [Lanes-1:0][63:0]     mtt_addr_i,
+  output logic [Lanes-1:0]           mtt_r_valid_o,
   // Answer, for MPT and MTT; its context one clock ahead
   output logic [CtxW-1:0]     r_pre_ctx_o,
   output logic [CtxW-1:0]     r_ctx_o,
@@ -79,12 +82,33 @@ module tpt_axi_rd
   // ---------------------------------------------------------------------------------------------
   // Addresses: round robin over the sources into one register
   // ---------------------------------------------------------------------------------------------
-  logic       ar_free, pick_any;
-  logic [1:0] pick;
-  logic [2:0] pick_one;
+  // Source number n: 0 engine, then the MPT look-ups, then the walks.
+  localparam int unsigned Sources = 1 + 2 * Lanes;
+  localparam int unsigned PickW   = $clog2(Sources);
+
+  logic                             ar_free, pick_any;
+  logic [PickW-1:0]                 pick;
+  logic [Sources-1:0]               pick_one;
+  logic [Sources-1:0][AxiIdW-1:0]   id;
+  logic [Sources-1:0][63:0]         addr;
+
+  function automatic logic [AxiIdW-1:0] make_id(logic [1:0] gen, logic [1:0] lane,
+                                                logic [1:0] src, logic [CtxW-1:0] ctx);
+    return (AxiIdW'(gen) << (CtxW + 2 + LaneLog)) | (AxiIdW'(lane) << (CtxW + 2)) |
+           (AxiIdW'(src) << CtxW) | AxiIdW'(ctx);
+  endfunction
+
+  assign id[0]   = make_id(gen_i, 2'd0, SrcEng, '0);
+  assign addr[0] = eng_addr_i;
+  for (genvar l = 0; l < Lanes; l++) begin : g_source
+    assign id[1+l]         = make_id(gen_i, 2'(l), SrcMpt, mpt_ctx_i[l]);
+    assign addr[1+l]       = mpt_addr_i[l];
+    assign id[1+Lanes+l]   = make_id(gen_i, 2'(l), SrcMtt, mtt_ctx_i[l]);
+    assign addr[1+Lanes+l] = mtt_addr_i[l];
+  end
 
   assign ar_free = !m_axi_arvalid_o || m_axi_arready_i;
-  tpt_rr_arb #(.N(3)) u_arb (
+  tpt_rr_arb #(.N(Sources)) u_arb (
     .clk_i, .rst_ni,
     .req_i ({mtt_valid_i, mpt_valid_i, eng_valid_i}),
     .take_i(ar_free),
@@ -92,7 +116,7 @@ module tpt_axi_rd
     .gnt_o (pick_one),
     .idx_o (pick)
   );
-  assign {mtt_ready_o, mpt_ready_o, eng_ready_o} = pick_one & {3{ar_free}};
+  assign {mtt_ready_o, mpt_ready_o, eng_ready_o} = pick_one & {Sources{ar_free}};
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) m_axi_arvalid_o <= 1'b0;
@@ -100,23 +124,9 @@ module tpt_axi_rd
   end
   always_ff @(posedge clk_i) begin
     if (ar_free) begin
-      unique case (pick)
-        SrcMtt: begin
-          m_axi_arid_o   <= {gen_i, SrcMtt, mtt_ctx_i};
-          m_axi_araddr_o <= mtt_addr_i;
-          m_axi_arlen_o  <= '0;
-        end
-        SrcMpt: begin
-          m_axi_arid_o   <= {gen_i, SrcMpt, mpt_ctx_i};
-          m_axi_araddr_o <= mpt_addr_i;
-          m_axi_arlen_o  <= 8'(Beats - 1);
-        end
-        default: begin
-          m_axi_arid_o   <= {gen_i, SrcEng, {CtxW{1'b0}}};
-          m_axi_araddr_o <= eng_addr_i;
-          m_axi_arlen_o  <= 8'(Beats - 1);
-        end
-      endcase
+      m_axi_arid_o   <= id[pick];
+      m_axi_araddr_o <= addr[pick];
+      m_axi_arlen_o  <= (32'(pick) > Lanes) ? '0 : 8'(Beats - 1);
     end
   end
   assign m_axi_arsize_o  = 3'($clog2(AxiDataW / 8));
@@ -127,26 +137,30 @@ module tpt_axi_rd
   // ---------------------------------------------------------------------------------------------
   logic                r_valid_q, r_last_q, r_err_q;
   logic [1:0]          r_src_q;
+  logic [LaneLog:0]    r_lane_q;
   logic [CtxW-1:0]     r_ctx_q;
   logic [AxiDataW-1:0] r_data_q;
 
   assign m_axi_rready_o = 1'b1;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) r_valid_q <= 1'b0;
-    else r_valid_q <= m_axi_rvalid_i && m_axi_rid_i[CtxW+2 +: 2] == gen_i;
+    else r_valid_q <= m_axi_rvalid_i && m_axi_rid_i[AxiIdW-1 -: 2] == gen_i;
   end
   always_ff @(posedge clk_i) begin
     r_last_q <= m_axi_rlast_i;
     r_err_q  <= m_axi_rresp_i != 2'b00;  // exclusive reads are not made: EXOKAY is wrong, too
     r_src_q  <= m_axi_rid_i[CtxW +: 2];
+    r_lane_q <= (LaneLog + 1)'(m_axi_rid_i[AxiIdW-3:CtxW] >> 2);
     r_ctx_q  <= m_axi_rid_i[CtxW-1:0];
     r_data_q <= m_axi_rdata_i;
   end
 
   assign r_pre_ctx_o   = m_axi_rid_i[CtxW-1:0];
-  assign mpt_r_valid_o = r_valid_q && r_src_q == SrcMpt;
+  for (genvar l = 0; l < Lanes; l++) begin : g_answer
+    assign mpt_r_valid_o[l] = r_valid_q && r_src_q == SrcMpt && 32'(r_lane_q) == l;
+    assign mtt_r_valid_o[l] = r_valid_q && r_src_q == SrcMtt && 32'(r_lane_q) == l;
+  end
   assign mpt_r_last_o  = r_last_q;
-  assign mtt_r_valid_o = r_valid_q && r_src_q == SrcMtt;
   assign r_ctx_o       = r_ctx_q;
   assign r_data_o      = r_data_q;
   assign r_err_o       = r_err_q;
@@ -178,7 +192,9 @@ module tpt_axi_rd
   assign eng_rsp_data_o  = eng_data_q;
   assign eng_rsp_err_o   = eng_err_q;
 
-  `TPT_ASSUME(MptAligned_A, !mpt_valid_i || mpt_addr_i[5:0] == '0)
-  `TPT_ASSUME(MttAligned_A, !mtt_valid_i || mtt_addr_i[$clog2(AxiDataW/8)-1:0] == '0)
+  for (genvar l = 0; l < Lanes; l++) begin : g_aligned
+    `TPT_ASSUME(MptAligned_A, !mpt_valid_i[l] || mpt_addr_i[l][5:0] == '0)
+    `TPT_ASSUME(MttAligned_A, !mtt_valid_i[l] || mtt_addr_i[l][$clog2(AxiDataW/8)-1:0] == '0)
+  end
 
 endmodule

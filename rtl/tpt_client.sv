@@ -37,6 +37,11 @@ module tpt_client
   parameter int unsigned LineEnt    = 2,
   /// Contexts that next chunks of long requests leave free for new requests.
   parameter int unsigned Reserve    = NumCtx / 4,
+  /// Lanes that bring results, a power of two. All of one request comes from one lane.
+  parameter int unsigned Lanes      = 1,
+  /// Leave out the merging of segments.
+  parameter bit          Merge      = 1'b1,
+  localparam int unsigned LaneW     = (Lanes > 1) ? $clog2(Lanes) : 1,
   localparam int unsigned CtxW      = $clog2(NumCtx),
   localparam int unsigned StrW      = $clog2(NumStreams),
   localparam int unsigned LineLog   = $clog2(LineEnt)
@@ -69,36 +74,41 @@ module tpt_client
   output req_t             pop_req_o,
   output logic [CtxW-1:0]  pop_ctx_o,
   output logic             pop_busy_o,
+  input  logic [LaneW-1:0] pop_lane_i,    // lane of pop_req_o
 
-  // Result of the check that needs no walk: a refusal, or an empty request (SynOk)
-  input  logic             dir_valid_i,
-  input  logic [CtxW-1:0]  dir_ctx_i,
-  input  logic [4:0]       dir_syndrome_i,
+  // Of each lane: result of the check that needs no walk: a refusal, or an empty request (SynOk)
+  input  logic [Lanes-1:0]                          dir_valid_i,
+  input  logic [Lanes-1:0][CtxW-1:0]                dir_ctx_i,
+  input  logic [Lanes-1:0][4:0]                     dir_syndrome_i,
 
-  // Chunk from the walker
-  input  logic                           chk_valid_i,
-  input  logic [CtxW-1:0]                chk_ctx_i,
-  input  logic [LineEnt-1:0][FrameW-1:0] chk_frame_i,
-  input  logic [LineLog-1:0]             chk_sel_i,
-  input  logic [LineLog:0]               chk_good_i,
-  input  logic                           chk_fault_i,
-  input  logic [4:0]                     chk_syndrome_i,
-  input  logic                           chk_first_i,
-  input  logic                           chk_final_i,
-  input  logic [5:0]                     chk_log_page_i,
-  input  logic [MaxLogPage-1:0]          chk_off_i,
-  input  logic [31:0]                    chk_rem_i,
-  input  logic [CtxW-1:0]                pre_ctx_i,       // chk_ctx_i one clock ahead
-  input  logic                           commit_valid_i,
-  input  logic [CtxW-1:0]                commit_ctx_i,
+  // Of each lane: chunk from the walker
+  input  logic [Lanes-1:0]                          chk_valid_i,
+  input  logic [Lanes-1:0][CtxW-1:0]                chk_ctx_i,
+  input  logic [Lanes-1:0][LineEnt-1:0][FrameW-1:0] chk_frame_i,
+  input  logic [Lanes-1:0][LineLog-1:0]             chk_sel_i,
+  input  logic [Lanes-1:0][LineLog:0]               chk_good_i,
+  input  logic [Lanes-1:0]                          chk_fault_i,
+  input  logic [Lanes-1:0][4:0]                     chk_syndrome_i,
+  input  logic [Lanes-1:0]                          chk_first_i,
+  input  logic [Lanes-1:0]                          chk_final_i,
+  input  logic [Lanes-1:0][5:0]                     chk_log_page_i,
+  input  logic [Lanes-1:0][MaxLogPage-1:0]          chk_off_i,
+  input  logic [Lanes-1:0][31:0]                    chk_rem_i,
+  input  logic [Lanes-1:0][CtxW-1:0]                pre_ctx_i,    // chk_ctx_i one clock ahead
+  input  logic [Lanes-1:0]                          commit_valid_i,
+  input  logic [Lanes-1:0][CtxW-1:0]                commit_ctx_i,
   // Next chunk wanted, into context ctx, behind the chunk in context src
-  output logic             adv_valid_o,
-  output logic [CtxW-1:0]  adv_ctx_o,
-  output logic [CtxW-1:0]  adv_src_o,
-  // The walk of a chunk has begun; the request goes on behind it
-  input  logic             sub_valid_i,
-  input  logic [CtxW-1:0]  sub_ctx_i,
-  input  logic             sub_more_i,
+  output logic                                      adv_valid_o,
+  output logic [LaneW-1:0]                          adv_lane_o,
+  output logic [CtxW-1:0]                           adv_ctx_o,
+  output logic [CtxW-1:0]                           adv_src_o,
+  // Of each lane: the walk of a chunk has begun; the request goes on behind it
+  input  logic [Lanes-1:0]                          sub_valid_i,
+  input  logic [Lanes-1:0][CtxW-1:0]                sub_ctx_i,
+  input  logic [Lanes-1:0]                          sub_more_i,
+
+  // Neighbouring pages of a request go out as one segment.
+  input  logic             merge_i,
 
   // Fence
   input  logic             epoch_i,
@@ -269,55 +279,86 @@ module tpt_client
   // Readiness of contexts
   // ---------------------------------------------------------------------------------------------
   logic [NumCtx-1:0]  rdy_q, direct_q;
-  logic [LineLog:0]   nb_mem  [NumCtx];  // beats - 1 of the chunk
-  logic               fin_mem [NumCtx];
-  logic [4:0]         dsyn_mem[NumCtx];
-  logic [5:0]         fsyn_mem[NumCtx];  // {fault at the first beat of the request, syndrome}
-  logic [5:0]         str_fsyn[NumStreams];  // of the request that was cut
+  logic [LaneW-1:0]   lane_mem [NumCtx];
+  logic [5:0]         str_fsyn [NumStreams];  // of the request that was cut
 
-  always_ff @(posedge clk_i) begin
-    if (chk_valid_i) begin
-      nb_mem[chk_ctx_i]  <= chk_good_i + (LineLog + 1)'(chk_fault_i) - 1'b1;
-      fin_mem[chk_ctx_i] <= chk_final_i;
+  // What the sequencer needs to know of the chunk in cur_q, from the lane that brought it.
+  typedef struct packed {
+    logic             fin;      // last chunk of the request
+    logic             tfirst;   // the fault is the first beat of the request
+    logic [4:0]       syndrome;
+    logic [LineLog:0] nb;       // beats - 1
+  } info_t;
+  info_t [Lanes-1:0]      lane_info;
+  logic  [Lanes-1:0][4:0] lane_dsyn;
+  info_t                  cur_info;
+  logic  [4:0]            cur_dsyn;
+  logic  [LaneW-1:0]      cur_lane;
+  for (genvar l = 0; l < Lanes; l++) begin : g_info
+    info_t      info_mem [NumCtx];
+    logic [4:0] dsyn_mem [NumCtx];
+    always_ff @(posedge clk_i) begin
+      if (chk_valid_i[l]) begin
+        info_mem[chk_ctx_i[l]] <= '{
+            fin: chk_final_i[l], tfirst: chk_first_i[l] && chk_good_i[l] == '0,
+            syndrome: chk_syndrome_i[l],
+            nb: chk_good_i[l] + (LineLog + 1)'(chk_fault_i[l]) - 1'b1};
+      end
+      if (dir_valid_i[l]) dsyn_mem[dir_ctx_i[l]] <= dir_syndrome_i[l];
     end
-    if (chk_valid_i) fsyn_mem[chk_ctx_i] <= {chk_first_i && chk_good_i == '0, chk_syndrome_i};
-    if (dir_valid_i) dsyn_mem[dir_ctx_i] <= dir_syndrome_i;
+    assign lane_info[l] = info_mem[cur_q];
+    assign lane_dsyn[l] = dsyn_mem[cur_q];
   end
+  assign cur_lane = (Lanes > 1) ? lane_mem[cur_q] : '0;
+  assign cur_info = lane_info[cur_lane];
+  assign cur_dsyn = lane_dsyn[cur_lane];
 
   // ---------------------------------------------------------------------------------------------
   // S0: sequencer
   // ---------------------------------------------------------------------------------------------
-  // A chunk straight from the walker: the whole answer to the request at the head of its stream.
-  logic             fast, fast_room;
-  logic             fast_head_q;
-  logic [StrW-1:0]  fast_str_q;
-  logic [StrW-1:0]  str_of [NumCtx];   // stream of a request
-  logic [StrW-1:0]  pre_str;
-  assign pre_str = str_of[pre_ctx_i];
-  always_ff @(posedge clk_i) begin
-    if (skid_pop) str_of[next_ctx] <= pop_str;
+  // A chunk straight from a walker: the whole answer to the request at the head of its stream.
+  logic                       fast;
+  logic [LaneW-1:0]           fast_lane;
+  logic [Lanes-1:0]           fast_any, fast_head_q, fast_clear;
+  logic [Lanes-1:0][StrW-1:0] fast_str_q;
+  for (genvar l = 0; l < Lanes; l++) begin : g_fast
+    logic [StrW-1:0] str_of [NumCtx];   // stream of a request
+    logic [StrW-1:0] pre_str;
+    assign pre_str = str_of[pre_ctx_i[l]];
+    always_ff @(posedge clk_i) begin
+      if (skid_pop) str_of[next_ctx] <= pop_str;
+    end
+    always_ff @(posedge clk_i) begin
+      // it stays the head until it has been answered
+      fast_head_q[l] <= str_any_q[pre_str] && !str_kill_q[pre_str] &&
+                        str_head_q[pre_str] == pre_ctx_i[l];
+      fast_str_q[l]  <= pre_str;
+    end
+    assign fast_any[l] = chk_valid_i[l] && commit_valid_i[l] && chk_first_i[l] &&
+                         chk_final_i[l] && !chk_fault_i[l] &&
+                         chk_good_i[l] == (LineLog + 1)'(1) && fast_head_q[l] && fast_clear[l];
   end
-  always_ff @(posedge clk_i) begin
-    // it stays the head until it has been answered
-    fast_head_q <= str_any_q[pre_str] && !str_kill_q[pre_str] && str_head_q[pre_str] == pre_ctx_i;
-    fast_str_q  <= pre_str;
+  always_comb begin
+    fast_lane = '0;
+    for (int l = int'(Lanes) - 1; l >= 0; l--) begin
+      if (fast_any[l]) fast_lane = LaneW'(l);
+    end
   end
-  assign fast = chk_valid_i && commit_valid_i && chk_first_i && chk_final_i && !chk_fault_i &&
-                chk_good_i == (LineLog + 1)'(1) && fast_head_q && fast_room && credit_q != '0;
+  assign fast = (|fast_any) && !act_q && !x4_valid_q && credit_q != '0;
 
   // The context that hands out beats: of the sequencer, or straight from the walker.
   logic [CtxW-1:0]  end_ctx;
   logic [StrW-1:0]  end_str;
-  assign end_ctx = act_q ? cur_q : chk_ctx_i;
-  assign end_str = act_q ? cs_q : fast_str_q;
+  assign end_ctx = act_q ? cur_q : chk_ctx_i[fast_lane];
+  assign end_str = act_q ? cs_q : fast_str_q[fast_lane];
 
   logic [LineLog:0] cur_nb;
   logic             cur_fin, cur_kill, cur_succ, cur_end, cut, issue, end_chunk, in_place;
   assign cur_kill  = str_kill_q[cs_q];
   assign cur_succ  = act_q && succ_any_q[cur_q];
-  assign cur_nb    = (direct_q[cur_q] || cur_kill) ? '0 : nb_mem[cur_q];
+  assign cur_nb    = (direct_q[cur_q] || cur_kill) ? '0 : cur_info.nb;
   // In a client reset a long request ends with the chunk that it has.
-  assign cur_fin   = direct_q[cur_q] || fin_mem[cur_q] || drain || cur_kill;
+  assign cur_fin   = direct_q[cur_q] || cur_info.fin || drain || cur_kill;
   assign cur_end   = beat_q == cur_nb;
   // The last beat has to wait for chunks behind: it leaves in place of the last of them.
   assign cut       = act_q && cur_fin && cur_succ && cur_end;
@@ -328,7 +369,7 @@ module tpt_client
   assign free_push = end_chunk && !in_place;
 
   always_ff @(posedge clk_i) begin
-    if (cut && !cur_kill) str_fsyn[cs_q] <= fsyn_mem[cur_q];
+    if (cut && !cur_kill) str_fsyn[cs_q] <= {cur_info.tfirst, cur_info.syndrome};
   end
 
   // Another context for the next chunk of a long request at the head of a stream: one stream per
@@ -342,6 +383,10 @@ module tpt_client
   assign adv_valid_o = in_place || ext_go;
   assign adv_ctx_o   = in_place ? cur_q : next_ctx;
   assign adv_src_o   = in_place ? cur_q : ext_src;
+  assign adv_lane_o  = (Lanes > 1) ? lane_mem[adv_src_o] : '0;
+  always_ff @(posedge clk_i) begin
+    if (skid_pop || ext_go) lane_mem[next_ctx] <= skid_pop ? pop_lane_i : adv_lane_o;
+  end
 
   // Streams whose head request goes on; the search for one of them.
   logic [NumStreams-1:0] ext_want;
@@ -445,7 +490,9 @@ module tpt_client
       succ_any_q <= '0;
       more_q     <= '0;
     end else begin
-      if (sub_valid_i) more_q[sub_ctx_i] <= sub_more_i;
+      for (int unsigned l = 0; l < Lanes; l++) begin
+        if (sub_valid_i[l]) more_q[sub_ctx_i[l]] <= sub_more_i[l];
+      end
       if (end_chunk) more_q[end_ctx] <= 1'b0;
       if (ext_go) begin
         more_q[ext_src]      <= 1'b0;
@@ -465,10 +512,12 @@ module tpt_client
         rdy_q[end_ctx]    <= 1'b0;
         direct_q[end_ctx] <= 1'b0;
       end
-      if (commit_valid_i && !fast) rdy_q[commit_ctx_i] <= 1'b1;
-      if (dir_valid_i) begin
-        rdy_q[dir_ctx_i]    <= 1'b1;
-        direct_q[dir_ctx_i] <= 1'b1;
+      for (int unsigned l = 0; l < Lanes; l++) begin
+        if (commit_valid_i[l] && !(fast && fast_lane == LaneW'(l))) rdy_q[commit_ctx_i[l]] <= 1'b1;
+        if (dir_valid_i[l]) begin
+          rdy_q[dir_ctx_i[l]]    <= 1'b1;
+          direct_q[dir_ctx_i[l]] <= 1'b1;
+        end
       end
     end
   end
@@ -482,7 +531,7 @@ module tpt_client
       burst_q  <= '0;
       credit_q <= 5'(QueueDepth);
     end else begin
-      credit_q <= credit_q - 5'(issue || fast) + 5'(rsp_pop);
+      credit_q <= credit_q - 5'(issue || fast) + 5'(rsp_pop) + 5'(merged);
       if (issue && !end_chunk) beat_q <= beat_q + 1'b1;
       if (end_chunk || !act_q) begin
         beat_q <= '0;
@@ -531,6 +580,7 @@ module tpt_client
     logic             cut;      // no beat
     logic             tail;     // last beat of a request that was cut
     logic             tfirst;   // which is also its first
+    logic [LaneW-1:0] lane;
   } op_t;
   typedef struct packed {
     rsp_t rsp;
@@ -539,18 +589,22 @@ module tpt_client
   } beat_t;
 
   op_t    x1_q, x2_q;
+  chunk_t [Lanes-1:0] x2_chunks;
   chunk_t x2_chunk;
   who_t   x2_who;
 
-  tpt_ram_1r1w #(.Width($bits(chunk_t)), .Depth(NumCtx), .OutReg(1'b1)) u_chunk (
-    .clk_i,
-    .we_i   (chk_valid_i),
-    .waddr_i(chk_ctx_i),
-    .wdata_i({chk_frame_i, chk_sel_i, chk_good_i, chk_syndrome_i, chk_first_i, chk_log_page_i,
-              chk_off_i, chk_rem_i}),
-    .raddr_i(cur_q),
-    .rdata_o(x2_chunk)
-  );
+  for (genvar l = 0; l < Lanes; l++) begin : g_chunk
+    tpt_ram_1r1w #(.Width($bits(chunk_t)), .Depth(NumCtx), .OutReg(1'b1)) u_chunk (
+      .clk_i,
+      .we_i   (chk_valid_i[l]),
+      .waddr_i(chk_ctx_i[l]),
+      .wdata_i({chk_frame_i[l], chk_sel_i[l], chk_good_i[l], chk_syndrome_i[l], chk_first_i[l],
+                chk_log_page_i[l], chk_off_i[l], chk_rem_i[l]}),
+      .raddr_i(cur_q),
+      .rdata_o(x2_chunks[l])
+    );
+  end
+  assign x2_chunk = x2_chunks[x2_q.lane];
   tpt_ram_1r1w #(.Width($bits(who_t)), .Depth(NumCtx), .OutReg(1'b1)) u_who (
     .clk_i,
     .we_i   (t1_valid_q),
@@ -602,9 +656,9 @@ module tpt_client
       x4_valid_q <= 1'b0;
     end else begin
       x1_q       <= '{valid: issue, beat: beat_q, direct: direct_q[cur_q] || cur_kill,
-                      dsyn: cur_kill ? str_fsyn[cs_q][4:0] : dsyn_mem[cur_q],
+                      dsyn: cur_kill ? str_fsyn[cs_q][4:0] : cur_dsyn,
                       last: end_chunk && cur_fin, str: cs_q, cut: cut && !cur_kill,
-                      tail: cur_kill, tfirst: str_fsyn[cs_q][5]};
+                      tail: cur_kill, tfirst: str_fsyn[cs_q][5], lane: cur_lane};
       x2_q       <= x1_q;
       x3_valid_q <= x2_q.valid;
       x4_valid_q <= x3_valid_q;
@@ -651,34 +705,99 @@ module tpt_client
   end
 
   // Straight from the walker: one page, so the segment is the request.
-  who_t who_mem [NumCtx];
-  who_t fast_who_q;
-  always_ff @(posedge clk_i) begin
-    if (t1_valid_q) begin
-      who_mem[t1_ctx_q] <= '{tag: t1_req_q.tag, stream: t1_req_q.stream, abit: t1_bit,
-                             nodone: pop_busy_o};
+  who_t [Lanes-1:0] fast_who_q;
+  for (genvar l = 0; l < Lanes; l++) begin : g_fast_who
+    who_t who_mem [NumCtx];
+    always_ff @(posedge clk_i) begin
+      if (t1_valid_q) begin
+        who_mem[t1_ctx_q] <= '{tag: t1_req_q.tag, stream: t1_req_q.stream, abit: t1_bit,
+                               nodone: pop_busy_o};
+      end
+    end
+    always_ff @(posedge clk_i) fast_who_q[l] <= who_mem[pre_ctx_i[l]];
+    // no beat of this stream is being made
+    assign fast_clear[l] = !((x1_q.valid || x1_q.cut) && x1_q.str == fast_str_q[l]) &&
+                           !((x2_q.valid || x2_q.cut) && x2_q.str == fast_str_q[l]) &&
+                           !(x3_valid_q && x3_str_q == fast_str_q[l]);
+  end
+
+  logic  new_valid;
+  beat_t new_beat;
+  assign new_valid = x4_valid_q || fast;
+  always_comb begin
+    new_beat = x5_beat;
+    if (!x4_valid_q) begin
+      new_beat              = '0;
+      new_beat.rsp.tag      = fast_who_q[fast_lane].tag;
+      new_beat.rsp.stream   = fast_who_q[fast_lane].stream;
+      new_beat.rsp.syndrome = SynOk;
+      new_beat.rsp.first    = 1'b1;
+      new_beat.rsp.last     = 1'b1;
+      new_beat.rsp.pa       = {chk_frame_i[fast_lane][chk_sel_i[fast_lane]], 12'b0} |
+                              64'(chk_off_i[fast_lane]);
+      new_beat.rsp.len      = chk_rem_i[fast_lane];
+      new_beat.abit         = fast_who_q[fast_lane].abit;
+      new_beat.nodone       = fast_who_q[fast_lane].nodone;
     end
   end
-  always_ff @(posedge clk_i) fast_who_q <= who_mem[pre_ctx_i];
-  assign fast_room = !act_q && !x4_valid_q &&
-                     !((x1_q.valid || x1_q.cut) && x1_q.str == fast_str_q) &&
-                     !((x2_q.valid || x2_q.cut) && x2_q.str == fast_str_q) &&
-                     !(x3_valid_q && x3_str_q == fast_str_q);
 
-  beat_t fast_beat, new_beat;
-  always_comb begin
-    fast_beat              = '0;
-    fast_beat.rsp.tag      = fast_who_q.tag;
-    fast_beat.rsp.stream   = fast_who_q.stream;
-    fast_beat.rsp.syndrome = SynOk;
-    fast_beat.rsp.first    = 1'b1;
-    fast_beat.rsp.last     = 1'b1;
-    fast_beat.rsp.pa       = {chk_frame_i[chk_sel_i], 12'b0} | 64'(chk_off_i);
-    fast_beat.rsp.len      = chk_rem_i;
-    fast_beat.abit         = fast_who_q.abit;
-    fast_beat.nodone       = fast_who_q.nodone;
+  // ---------------------------------------------------------------------------------------------
+  // Merging: a segment waits for the next beat. If that is the page behind it, for the same
+  // request, both are one; else it leaves. The last one of a request does not wait.
+  // ---------------------------------------------------------------------------------------------
+  logic  put_valid, merged, merge_idle;
+  beat_t put_beat;
+  if (Merge) begin : g_merge
+    logic              n_valid_q, m_valid_q, m_wait;
+    beat_t             n_beat_q, m_beat_q;
+    logic [FrameW-1:0] x4_next_q, n_next_q, m_next_q;  // frame behind the segment
+    logic              join_up;
+    always_ff @(posedge clk_i) begin
+      // the pages of a request are of one size, and all but the last one are used to their end
+      x4_next_q <= x3_frame_q + FrameW'(x3_size_q >> 12);
+    end
+    assign join_up = n_valid_q && m_valid_q && !m_beat_q.rsp.last && !n_beat_q.rsp.first &&
+                     n_beat_q.rsp.syndrome == SynOk &&
+                     n_beat_q.rsp.stream == m_beat_q.rsp.stream &&
+                     n_beat_q.rsp.tag == m_beat_q.rsp.tag &&
+                     n_beat_q.rsp.pa[63:12] == m_next_q;
+    assign m_wait  = !n_valid_q && !m_beat_q.rsp.last;
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        n_valid_q <= 1'b0;
+        m_valid_q <= 1'b0;
+      end else begin
+        n_valid_q <= new_valid && merge_i;
+        if (n_valid_q) m_valid_q <= 1'b1;
+        else if (!m_wait) m_valid_q <= 1'b0;
+      end
+    end
+    always_ff @(posedge clk_i) begin
+      n_beat_q <= new_beat;
+      n_next_q <= x4_next_q;
+      if (n_valid_q) begin
+        m_beat_q <= n_beat_q;
+        m_next_q <= n_next_q;
+        if (join_up) begin
+          m_beat_q           <= m_beat_q;
+          m_beat_q.rsp.last  <= n_beat_q.rsp.last;
+          m_beat_q.rsp.len   <= m_beat_q.rsp.len + n_beat_q.rsp.len;
+        end
+      end
+    end
+    assign merged     = join_up;
+    assign put_valid  = merge_i ? m_valid_q && !join_up && !m_wait : new_valid;
+    assign put_beat   = merge_i ? m_beat_q : new_beat;
+    assign merge_idle = !n_valid_q && !m_valid_q;
+    `TPT_ASSERT(NoOldBeat_A, merge_i || merge_idle)
+  end else begin : g_no_merge
+    assign merged     = 1'b0;
+    assign put_valid  = new_valid;
+    assign put_beat   = new_beat;
+    assign merge_idle = 1'b1;
+    logic unused_merge;
+    assign unused_merge = merge_i;
   end
-  assign new_beat = x4_valid_q ? x5_beat : fast_beat;
 
   // ---------------------------------------------------------------------------------------------
   // Response queue
@@ -688,7 +807,7 @@ module tpt_client
   beat_t                      rq_beat;
   tpt_fifo #(.Width($bits(beat_t)), .Depth(QueueDepth)) u_rspq (
     .clk_i, .rst_ni, .clear_i(1'b0),
-    .wvalid_i(x4_valid_q || fast), .wready_o(rq_room), .wdata_i(new_beat),
+    .wvalid_i(put_valid), .wready_o(rq_room), .wdata_i(put_beat),
     .rvalid_o(rq_valid), .rready_i(rsp_pop), .rdata_o(rq_beat), .count_o(rq_cnt)
   );
   assign rsp_valid_o = rq_valid && !drain;
@@ -698,25 +817,28 @@ module tpt_client
   assign rsp_hand    = rsp_valid_o && rsp_ready_i;
   assign rsp_pop     = rq_valid && (rsp_ready_i || drain);
   assign pipe_empty  = !act_q && !x1_q.valid && !x2_q.valid && !x3_valid_q && !x4_valid_q &&
-                       !rq_valid && !t1_valid_q;
+                       merge_idle && !rq_valid && !t1_valid_q;
 
-  assign ev_segment_o = (x4_valid_q && x4_addr_q) || fast;
-  assign ev_refused_o = x4_valid_q && x4_syn_q != SynOk;
+  assign ev_segment_o = put_valid && put_beat.rsp.len != '0;
+  assign ev_refused_o = put_valid && put_beat.rsp.syndrome != SynOk;
 
   `TPT_ASSERT(FreeRoom_A, !free_push || free_room)
-  `TPT_ASSERT(QueueRoom_A, !(x4_valid_q || fast) || rq_room)
+  `TPT_ASSERT(QueueRoom_A, !put_valid || rq_room)
   `TPT_ASSERT(CreditMatches_A, credit_q <= 5'(QueueDepth))
   `TPT_ASSERT(CurIsHead_A, !act_q || (str_any_q[cs_q] && str_head_q[cs_q] == cur_q))
-  `TPT_ASSERT(FastIsHead_A, !fast || (str_any_q[fast_str_q] && !act_q && !rdy_q[chk_ctx_i] &&
-              !succ_any_q[chk_ctx_i] && str_head_q[fast_str_q] == chk_ctx_i))
-  `TPT_ASSERT(FastIsOnePage_A, !fast || (commit_ctx_i == chk_ctx_i && chk_rem_i != '0 &&
-              (chk_log_page_i[5] || 64'(chk_off_i) + 64'(chk_rem_i) <=
-                                    (64'd1 << chk_log_page_i[4:0]))))
+  `TPT_ASSERT(FastIsHead_A, !fast || (str_any_q[end_str] && !rdy_q[end_ctx] &&
+              !succ_any_q[end_ctx] && str_head_q[end_str] == end_ctx))
+  `TPT_ASSERT(FastIsOnePage_A, !fast || (commit_ctx_i[fast_lane] == end_ctx &&
+              new_beat.rsp.len != '0 && (chk_log_page_i[fast_lane][5] ||
+              64'(chk_off_i[fast_lane]) + 64'(new_beat.rsp.len) <=
+              (64'd1 << chk_log_page_i[fast_lane][4:0]))))
   `TPT_ASSERT(CurIsReady_A, !act_q || rdy_q[cur_q])
   `TPT_ASSERT(KillHasMore_A, !(str_kill_q[cs_q] && act_q && direct_q[cur_q]))
   `TPT_ASSERT(InPlaceBegun_A, !in_place || more_q[cur_q])
-  `TPT_ASSERT(CommitOnce_A, !commit_valid_i || !rdy_q[commit_ctx_i])
-  `TPT_ASSERT(DirectOnce_A, !dir_valid_i || !rdy_q[dir_ctx_i])
+  for (genvar l = 0; l < Lanes; l++) begin : g_lane_asserts
+    `TPT_ASSERT(CommitOnce_A, !commit_valid_i[l] || !rdy_q[commit_ctx_i[l]])
+    `TPT_ASSERT(DirectOnce_A, !dir_valid_i[l] || !rdy_q[dir_ctx_i[l]])
+  end
   // an address never goes with a syndrome, and never without a length
   `TPT_ASSERT(NoAddressOnError_A, !x4_valid_q || x4_syn_q == SynOk || !x4_addr_q)
   `TPT_ASSERT(NoEmptySegment_A, !(x4_valid_q && x4_addr_q) || x5_beat.rsp.len != '0)

@@ -6,13 +6,15 @@
 
 /// Translation and protection unit with struct ports.
 ///
+///                 ┌────────── lane ────────────────────┐  (Lanes of them)
 ///     clients ──► MPT look-up ──► check ──► MTT walker ──► clients
 ///       │ contexts     │ cache,      │ refusals    │ cache       │ beats
 ///       │ order, tags  │ key decoder │             │ directory   │
 ///       │              └──── AXI read manager ─────┘             │
 ///       └──────────────── epochs ◄── fence ◄── registration engine ──► AXI write manager
 ///
-/// One request per clock enters from one of the clients; nothing in the pipeline stalls. See
+/// Each lane takes one request per clock; nothing in it stalls. A key belongs to one lane, by bits of
+/// its index field, so everything about one request, its fence included, happens in one lane. See
 /// docs/theory-of-operation.md.
 module tpt_core
   import tpt_pkg::*;
@@ -35,8 +37,13 @@ module tpt_core
   parameter int unsigned AxiDataW    = 128,
   /// Deepest tree of table pages: 3 or 4.
   parameter int unsigned MaxLevels   = 3,
+  /// Lanes: 1, 2 or 4. Each has its own MPT look-up, check and walker, with caches of the sizes
+  /// above, and takes one request per clock.
+  parameter int unsigned Lanes       = 1,
+  /// Neighbouring pages of a request can be merged into one segment: 0 leaves it out.
+  parameter int unsigned MergeSegs   = 1,
   localparam int unsigned CtxW   = $clog2(NumContexts),
-  localparam int unsigned AxiIdW = CtxW + 4
+  localparam int unsigned AxiIdW = CtxW + $clog2(Lanes) + 4
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
@@ -125,6 +132,10 @@ module tpt_core
   if ((NumContexts & (NumContexts - 1)) != 0 || NumContexts / ClientSlots < 2) begin : g_bad_ctx
     $fatal(1, "tpt_core: NumContexts must be a power of two, at least 2 per client");
   end
+  localparam int unsigned LaneW = (Lanes > 1) ? $clog2(Lanes) : 1;
+  if (Lanes != 1 && Lanes != 2 && Lanes != 4) begin : g_bad_lanes
+    $fatal(1, "tpt_core: Lanes must be 1, 2 or 4");
+  end
   if (MaxLevels < 3 || MaxLevels > 4) begin : g_bad_levels
     $fatal(1, "tpt_core: MaxLevels must be 3 or 4");
   end
@@ -147,7 +158,7 @@ module tpt_core
   // ---------------------------------------------------------------------------------------------
   // Registers, fence, registration engine
   // ---------------------------------------------------------------------------------------------
-  logic                          csr_enable, csr_plain;
+  logic                          csr_enable, csr_plain, csr_merge;
   logic [63:0]                   csr_mpt_base;
   logic [IndexW:0]               csr_mpt_size;
   logic [127:0]                  csr_perm_secret, csr_tag_secret;
@@ -161,7 +172,7 @@ module tpt_core
   tpt_csr #(
     .NumClients(NumClients), .NumContexts(NumContexts), .NumStreams(NumStreams),
     .MptSets(MptSets), .MptWays(MptWays), .MttSets(MttSets), .MttWays(MttWays),
-    .AxiDataW(AxiDataW), .MaxLevels(MaxLevels)
+    .AxiDataW(AxiDataW), .MaxLevels(MaxLevels), .Lanes(Lanes), .MergeSegs(MergeSegs)
   ) u_csr (
     .clk_i, .rst_ni,
     .s_axil_awaddr_i, .s_axil_awvalid_i, .s_axil_awready_o,
@@ -171,6 +182,7 @@ module tpt_core
     .s_axil_rdata_o, .s_axil_rresp_o, .s_axil_rvalid_o, .s_axil_rready_i,
     .enable_o           (csr_enable),
     .plain_o            (csr_plain),
+    .merge_o            (csr_merge),
     .mpt_base_o         (csr_mpt_base),
     .mpt_size_o         (csr_mpt_size),
     .perm_secret_o      (csr_perm_secret),
@@ -277,9 +289,28 @@ module tpt_core
   // ---------------------------------------------------------------------------------------------
   logic mpt_ready, mtt_ready, flushed_q, hold;
   logic mpt_flush_done, mtt_sweep_done, mpt_flushed_q, mtt_flushed_q;
+  logic [Lanes-1:0] ln_mpt_ready, ln_mtt_ready, ln_inv_done, ln_flush_done, ln_sweep_done;
+  // what a lane has done while others have not
+  logic [Lanes-1:0] inv_done_q, flush_done_q, sweep_done_q;
   assign hold       = eng_clearing && !flushed_q;
   assign flush_done = mpt_flushed_q && mtt_flushed_q;
   assign sweep_done = mtt_sweep_done && !flush_valid;
+  assign mpt_ready      = &ln_mpt_ready;
+  assign mtt_ready      = &ln_mtt_ready;
+  assign inv_done       = &(ln_inv_done | inv_done_q);
+  assign mpt_flush_done = &(ln_flush_done | flush_done_q);
+  assign mtt_sweep_done = &(ln_sweep_done | sweep_done_q);
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      inv_done_q   <= '0;
+      flush_done_q <= '0;
+      sweep_done_q <= '0;
+    end else begin
+      inv_done_q   <= inv_done ? '0 : inv_done_q | ln_inv_done;
+      flush_done_q <= mpt_flush_done ? '0 : flush_done_q | ln_flush_done;
+      sweep_done_q <= mtt_sweep_done ? '0 : sweep_done_q | ln_sweep_done;
+    end
+  end
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       flushed_q     <= 1'b0;
@@ -298,31 +329,59 @@ module tpt_core
   logic  [NumClients-1:0]            cl_ready, cl_idle, pop_valid, pop_grant, pop_busy;
   req_t  [NumClients-1:0]            pop_req;
   logic  [NumClients-1:0][LCtxW-1:0] pop_ctx;
+  logic  [NumClients-1:0][LaneW-1:0] pop_lane, adv_lane;
   logic  [NumClients-1:0]            adv_valid;
   logic  [NumClients-1:0][LCtxW-1:0] adv_ctx, adv_src;
-  logic                              sub_valid, sub_more;
-  logic  [CtxW-1:0]                  sub_ctx;
   logic  [NumClients-1:0]            ev_request, ev_segment, ev_refused, ev_bad_done, ev_tag_busy;
 
-  logic                              dir_valid;
-  logic [CtxW-1:0]                   dir_ctx;
-  logic [4:0]                        dir_syn;
-  logic                              chk_valid, chk_fault, chk_first, chk_final, com_valid;
-  logic [CtxW-1:0]                   chk_ctx, pre_ctx, com_ctx;
-  logic [LineEnt-1:0][FrameW-1:0]    chk_frame;
-  logic [LineLog-1:0]                chk_sel;
-  logic [LineLog:0]                  chk_good;
-  logic [4:0]                        chk_syn;
-  logic [5:0]                        chk_log_page;
-  logic [MaxLogPage-1:0]             chk_off;
-  logic [31:0]                       chk_rem;
+  // Of each lane
+  logic [Lanes-1:0]                          sub_valid, sub_more;
+  logic [Lanes-1:0][CtxW-1:0]                sub_ctx;
+  logic [Lanes-1:0]                          dir_valid;
+  logic [Lanes-1:0][CtxW-1:0]                dir_ctx;
+  logic [Lanes-1:0][4:0]                     dir_syn;
+  logic [Lanes-1:0]                          chk_valid, chk_fault, chk_first, chk_final, com_valid;
+  logic [Lanes-1:0][CtxW-1:0]                chk_ctx, pre_ctx, com_ctx;
+  logic [Lanes-1:0][LineEnt-1:0][FrameW-1:0] chk_frame;
+  logic [Lanes-1:0][LineLog-1:0]             chk_sel;
+  logic [Lanes-1:0][LineLog:0]               chk_good;
+  logic [Lanes-1:0][4:0]                     chk_syn;
+  logic [Lanes-1:0][5:0]                     chk_log_page;
+  logic [Lanes-1:0][MaxLogPage-1:0]          chk_off;
+  logic [Lanes-1:0][31:0]                    chk_rem;
 
   function automatic logic is_client(logic [CtxW-1:0] ctx, int unsigned c);
     return (ClientSlots == 1) || (32'(ctx >> LCtxW) == c);
   endfunction
 
+  // Lane of a key: bits of its index field, which is as good as random if it is permuted.
+  function automatic logic [LaneW-1:0] lane_of(logic [FieldW-1:0] field);
+    logic unused_bits;
+    unused_bits = ^field;
+    return (Lanes == 1) ? '0 : field[LaneW-1:0] ^ field[12 +: LaneW];
+  endfunction
+
   for (genvar c = 0; c < NumClients; c++) begin : g_client
-    tpt_client #(.NumCtx(LCtx), .NumStreams(NumStreams), .LineEnt(LineEnt)) u_client (
+    // results of the lanes that are for this client
+    logic [Lanes-1:0]            dir_mine, chk_mine, com_mine, sub_mine;
+    logic [Lanes-1:0][LCtxW-1:0] dir_lctx, chk_lctx, pre_lctx, com_lctx, sub_lctx;
+    for (genvar l = 0; l < Lanes; l++) begin : g_mine
+      assign dir_mine[l] = dir_valid[l] && is_client(dir_ctx[l], c);
+      assign chk_mine[l] = chk_valid[l] && is_client(chk_ctx[l], c);
+      assign com_mine[l] = com_valid[l] && is_client(com_ctx[l], c);
+      assign sub_mine[l] = sub_valid[l] && is_client(sub_ctx[l], c);
+      assign dir_lctx[l] = dir_ctx[l][LCtxW-1:0];
+      assign chk_lctx[l] = chk_ctx[l][LCtxW-1:0];
+      assign pre_lctx[l] = pre_ctx[l][LCtxW-1:0];
+      assign com_lctx[l] = com_ctx[l][LCtxW-1:0];
+      assign sub_lctx[l] = sub_ctx[l][LCtxW-1:0];
+    end
+    assign pop_lane[c] = lane_of(pop_req[c].key[31:8]);
+
+    tpt_client #(
+      .NumCtx(LCtx), .NumStreams(NumStreams), .LineEnt(LineEnt), .Lanes(Lanes),
+      .Merge(MergeSegs != 0)
+    ) u_client (
       .clk_i, .rst_ni,
       .enable_i      (mpt_ready && mtt_ready && !hold),
       .ready_o       (cl_ready[c]),
@@ -341,11 +400,12 @@ module tpt_core
       .pop_req_o     (pop_req[c]),
       .pop_ctx_o     (pop_ctx[c]),
       .pop_busy_o    (pop_busy[c]),
-      .dir_valid_i   (dir_valid && is_client(dir_ctx, c)),
-      .dir_ctx_i     (dir_ctx[LCtxW-1:0]),
+      .pop_lane_i    (pop_lane[c]),
+      .dir_valid_i   (dir_mine),
+      .dir_ctx_i     (dir_lctx),
       .dir_syndrome_i(dir_syn),
-      .chk_valid_i   (chk_valid && is_client(chk_ctx, c)),
-      .chk_ctx_i     (chk_ctx[LCtxW-1:0]),
+      .chk_valid_i   (chk_mine),
+      .chk_ctx_i     (chk_lctx),
       .chk_frame_i   (chk_frame),
       .chk_sel_i     (chk_sel),
       .chk_good_i    (chk_good),
@@ -356,15 +416,17 @@ module tpt_core
       .chk_log_page_i(chk_log_page),
       .chk_off_i     (chk_off),
       .chk_rem_i     (chk_rem),
-      .pre_ctx_i     (pre_ctx[LCtxW-1:0]),
-      .commit_valid_i(com_valid && is_client(com_ctx, c)),
-      .commit_ctx_i  (com_ctx[LCtxW-1:0]),
+      .pre_ctx_i     (pre_lctx),
+      .commit_valid_i(com_mine),
+      .commit_ctx_i  (com_lctx),
       .adv_valid_o   (adv_valid[c]),
+      .adv_lane_o    (adv_lane[c]),
       .adv_ctx_o     (adv_ctx[c]),
       .adv_src_o     (adv_src[c]),
-      .sub_valid_i   (sub_valid && is_client(sub_ctx, c)),
-      .sub_ctx_i     (sub_ctx[LCtxW-1:0]),
+      .sub_valid_i   (sub_mine),
+      .sub_ctx_i     (sub_lctx),
       .sub_more_i    (sub_more),
+      .merge_i       (csr_merge),
       .epoch_i       (epoch),
       .old_empty_o   (old_empty[c]),
       .reset_i       (client_reset[c]),
@@ -379,207 +441,278 @@ module tpt_core
   assign all_idle = (&cl_idle) && mpt_ready && mtt_ready;
 
   // ---------------------------------------------------------------------------------------------
-  // One request per clock, round robin over the clients
+  // Requests into the lanes, one per clock and lane, round robin over the clients. With one lane
+  // they go straight from the client; with more, each client has a queue in front of each lane, so
+  // that a busy lane does not hold up requests for the others.
   // ---------------------------------------------------------------------------------------------
-  logic [ClientW-1:0] gnt_cl;
-  logic               gnt_any;
-  tpt_rr_arb #(.N(NumClients)) u_pop_arb (
-    .clk_i, .rst_ni,
-    .req_i (pop_valid),
-    .take_i(1'b1),
-    .any_o (gnt_any),
-    .gnt_o (pop_grant),
-    .idx_o (gnt_cl)
-  );
+  logic [Lanes-1:0]            in_valid, in_busy_q;
+  logic [Lanes-1:0][CtxW-1:0]  in_ctx;
+  req_t [Lanes-1:0]            in_req;
 
-  // ---------------------------------------------------------------------------------------------
-  // MPT look-up with the key decoder, check
-  // ---------------------------------------------------------------------------------------------
-  logic [ClientW-1:0] late_cl_q;
-  always_ff @(posedge clk_i) late_cl_q <= gnt_cl;
-
-  logic              l_valid, l_looked_up, l_bus, l_bad, l_busy, l_enabled, l_role, l_index_ok;
-  logic [CtxW-1:0]   l_ctx;
-  mpt_entry_t        l_entry;
-  logic [IndexW-1:0] l_index;
-  req_t              l_req;
-  logic              mpt_ar_valid, mpt_ar_ready, mpt_r_valid, mpt_r_last;
-  logic [CtxW-1:0]   mpt_ar_ctx, r_ctx, r_pre_ctx;
-  logic [63:0]       mpt_ar_addr;
-  logic [AxiDataW-1:0] r_data;
-  logic              r_err;
-  logic              mpt_hit, mpt_miss, mpt_evict, mpt_bus, mpt_bad;
-
-  tpt_mpt_lookup #(
-    .NumCtx(NumContexts), .Sets(MptSets), .Ways(MptWays), .AxiDataW(AxiDataW)
-  ) u_mpt (
-    .clk_i, .rst_ni,
-    .ready_o        (mpt_ready),
-    .mpt_base_i     (csr_mpt_base),
-    .mpt_size_i     (csr_mpt_size),
-    .plain_i        (csr_plain),
-    .perm_secret_i  (csr_perm_secret),
-    .in_valid_i     (gnt_any),
-    .in_ctx_i       ((ClientSlots == 1) ? CtxW'(pop_ctx[0]) : CtxW'({gnt_cl, pop_ctx[gnt_cl]})),
-    .in_req_i       (pop_req[gnt_cl]),
-    .late_busy_i    (pop_busy[late_cl_q]),
-    .late_enabled_i (eng_ready),
-    .out_valid_o    (l_valid),
-    .out_ctx_o      (l_ctx),
-    .out_req_o      (l_req),
-    .out_busy_o     (l_busy),
-    .out_enabled_o  (l_enabled),
-    .out_looked_up_o(l_looked_up),
-    .out_bus_err_o  (l_bus),
-    .out_bad_o      (l_bad),
-    .out_index_ok_o (l_index_ok),
-    .out_entry_o    (l_entry),
-    .out_role_o     (l_role),
-    .out_index_o    (l_index),
-    .ar_valid_o     (mpt_ar_valid),
-    .ar_ready_i     (mpt_ar_ready),
-    .ar_ctx_o       (mpt_ar_ctx),
-    .ar_addr_o      (mpt_ar_addr),
-    .r_valid_i      (mpt_r_valid),
-    .r_ctx_i        (r_ctx),
-    .r_data_i       (r_data),
-    .r_last_i       (mpt_r_last),
-    .r_err_i        (r_err),
-    .inv_valid_i    (inv_valid),
-    .inv_field_i    (inv_field),
-    .inv_done_o     (inv_done),
-    .flush_valid_i  (flush_valid && !mpt_flushed_q),
-    .flush_done_o   (mpt_flush_done),
-    .ev_hit_o       (mpt_hit),
-    .ev_miss_o      (mpt_miss),
-    .ev_evict_o     (mpt_evict),
-    .ev_bus_o       (mpt_bus),
-    .ev_bad_o       (mpt_bad)
-  );
-
-  logic            c_valid, c_empty;
-  logic [CtxW-1:0] c_ctx;
-  logic [4:0]      c_syn;
-  logic [17:0]     c_mask;
-  desc_t           c_desc;
-  pos_t            c_pos;
-  tpt_mpt_check #(.PayW(CtxW)) u_check (
-    .clk_i, .rst_ni,
-    .valid_i    (l_valid),
-    .pay_i      (l_ctx),
-    .req_i      (l_req),
-    .disabled_i (!l_enabled),
-    .tag_busy_i (l_busy),
-    .role_i     (l_role),
-    .index_i    (l_index),
-    .index_ok_i (l_index_ok),
-    .looked_up_i(l_looked_up),
-    .entry_i    (l_entry),
-    .bus_err_i  (l_bus),
-    .mpt_bad_i  (l_bad),
-    .parent_ok_i(1'b0),          // no windows yet: deny
-    .valid_o    (c_valid),
-    .pay_o      (c_ctx),
-    .syndrome_o (c_syn),
-    .empty_o    (c_empty),
-    .mask_o     (c_mask),
-    .desc_o     (c_desc),
-    .pos_o      (c_pos)
-  );
-
-  logic c_walk;
-  assign c_walk    = c_valid && c_syn == SynOk && !c_empty;
-  assign dir_valid = c_valid && !c_walk;
-  assign dir_ctx   = c_ctx;
-  assign dir_syn   = c_syn;
-
-  // ---------------------------------------------------------------------------------------------
-  // Next chunks: one queue per client, round robin into the walker
-  // ---------------------------------------------------------------------------------------------
-  logic [NumClients-1:0]            advq_valid, advq_pop, advq_room, adv_gnt;
-  logic [NumClients-1:0][LCtxW-1:0] advq_ctx, advq_src;
-  logic [ClientW-1:0]               adv_cl;
-  logic                             adv_any, adv_ready;
-  logic [NumClients-1:0][LCtxW:0]   advq_cnt;
-  for (genvar c = 0; c < NumClients; c++) begin : g_adv
-    tpt_fifo #(.Width(2 * LCtxW), .Depth(LCtx)) u_advq (
-      .clk_i, .rst_ni, .clear_i(1'b0),
-      .wvalid_i(adv_valid[c]), .wready_o(advq_room[c]), .wdata_i({adv_ctx[c], adv_src[c]}),
-      .rvalid_o(advq_valid[c]), .rready_i(advq_pop[c]), .rdata_o({advq_ctx[c], advq_src[c]}),
-      .count_o(advq_cnt[c])
+  if (Lanes == 1) begin : g_straight
+    logic [ClientW-1:0] gnt_cl, late_cl_q;
+    tpt_rr_arb #(.N(NumClients)) u_pop_arb (
+      .clk_i, .rst_ni,
+      .req_i (pop_valid),
+      .take_i(1'b1),
+      .any_o (in_valid[0]),
+      .gnt_o (pop_grant),
+      .idx_o (gnt_cl)
     );
-    `TPT_ASSERT(AdvRoom_A, !adv_valid[c] || advq_room[c])
+    assign in_ctx[0]    = (ClientSlots == 1) ? CtxW'(pop_ctx[0])
+                                             : CtxW'({gnt_cl, pop_ctx[gnt_cl]});
+    assign in_req[0]    = pop_req[gnt_cl];
+    // told a clock after the grant
+    always_ff @(posedge clk_i) late_cl_q <= gnt_cl;
+    assign in_busy_q[0] = pop_busy[late_cl_q];
+  end else begin : g_queues
+    localparam int unsigned QueueDepth = 16;
+    typedef struct packed {
+      logic             busy;
+      logic [LCtxW-1:0] ctx;
+      req_t             req;
+    } item_t;
+    logic  [Lanes-1:0][NumClients-1:0]                     q_valid, q_gnt;
+    logic  [Lanes-1:0][NumClients-1:0][$clog2(QueueDepth):0] q_cnt;
+    logic  [Lanes-1:0][NumClients-1:0]                     q_room;
+    item_t [Lanes-1:0][NumClients-1:0]                     q_head;
+    logic  [NumClients-1:0]                                f_valid_q;
+    logic  [NumClients-1:0][LaneW-1:0]                     f_lane_q;
+    item_t [NumClients-1:0]                                f_q, f_item;
+
+    for (genvar c = 0; c < NumClients; c++) begin : g_pop
+      // room for this one and for the one on its way
+      assign pop_grant[c] = pop_valid[c] &&
+                            32'(q_cnt[pop_lane[c]][c]) < QueueDepth - 1;
+      always_ff @(posedge clk_i) begin
+        if (!rst_ni) f_valid_q[c] <= 1'b0;
+        else f_valid_q[c] <= pop_grant[c];
+      end
+      always_ff @(posedge clk_i) begin
+        f_lane_q[c] <= pop_lane[c];
+        f_q[c]      <= '{busy: 1'b0, ctx: pop_ctx[c], req: pop_req[c]};
+      end
+      always_comb begin
+        f_item[c]      = f_q[c];
+        f_item[c].busy = pop_busy[c];
+      end
+    end
+    for (genvar l = 0; l < Lanes; l++) begin : g_lane_in
+      logic [ClientW-1:0] cl;
+      logic               late_q;
+      for (genvar c = 0; c < NumClients; c++) begin : g_queue
+        tpt_fifo #(
+          .Width($bits(item_t)), .Depth(QueueDepth), .FallThrough(1'b1)
+        ) u_queue (
+          .clk_i, .rst_ni, .clear_i(1'b0),
+          .wvalid_i(f_valid_q[c] && f_lane_q[c] == LaneW'(l)), .wready_o(q_room[l][c]),
+          .wdata_i(f_item[c]),
+          .rvalid_o(q_valid[l][c]), .rready_i(q_gnt[l][c]), .rdata_o(q_head[l][c]),
+          .count_o(q_cnt[l][c])
+        );
+        `TPT_ASSERT(LaneRoom_A, !(f_valid_q[c] && f_lane_q[c] == LaneW'(l)) || q_room[l][c])
+      end
+      tpt_rr_arb #(.N(NumClients)) u_arb (
+        .clk_i, .rst_ni,
+        .req_i (q_valid[l]),
+        .take_i(1'b1),
+        .any_o (in_valid[l]),
+        .gnt_o (q_gnt[l]),
+        .idx_o (cl)
+      );
+      assign in_ctx[l] = (ClientSlots == 1) ? CtxW'(q_head[l][0].ctx)
+                                            : CtxW'({cl, q_head[l][cl].ctx});
+      assign in_req[l] = q_head[l][cl].req;
+      always_ff @(posedge clk_i) late_q <= q_head[l][cl].busy;
+      assign in_busy_q[l] = late_q;
+    end
   end
-  tpt_rr_arb #(.N(NumClients)) u_adv_arb (
-    .clk_i, .rst_ni,
-    .req_i (advq_valid),
-    .take_i(adv_ready),
-    .any_o (adv_any),
-    .gnt_o (adv_gnt),
-    .idx_o (adv_cl)
-  );
-  assign advq_pop = adv_gnt & {NumClients{adv_ready}};
 
   // ---------------------------------------------------------------------------------------------
-  // Walk
+  // Lanes: MPT look-up with the key decoder, check, next chunks, walk
   // ---------------------------------------------------------------------------------------------
-  logic            mtt_ar_valid, mtt_ar_ready, mtt_r_valid;
-  logic [CtxW-1:0] mtt_ar_ctx;
-  logic [63:0]     mtt_ar_addr;
-  logic            mtt_hit, mtt_miss, mtt_evict, mtt_bus;
+  logic [Lanes-1:0]            mpt_ar_valid, mpt_ar_ready, mpt_r_valid;
+  logic [Lanes-1:0][CtxW-1:0]  mpt_ar_ctx, mtt_ar_ctx;
+  logic [Lanes-1:0][63:0]      mpt_ar_addr, mtt_ar_addr;
+  logic [Lanes-1:0]            mtt_ar_valid, mtt_ar_ready, mtt_r_valid;
+  logic [CtxW-1:0]             r_ctx, r_pre_ctx;
+  logic [AxiDataW-1:0]         r_data;
+  logic                        r_err, mpt_r_last;
+  logic [Lanes-1:0]            mpt_hit, mpt_miss, mpt_evict, mpt_bus, mpt_bad;
+  logic [Lanes-1:0]            mtt_hit, mtt_miss, mtt_evict, mtt_bus;
 
-  tpt_mtt_walker #(
-    .NumCtx(NumContexts), .Sets(MttSets), .Ways(MttWays), .DirSets(DirSets),
-    .AxiDataW(AxiDataW)
-  ) u_walker (
-    .clk_i, .rst_ni,
-    .ready_o       (mtt_ready),
-    .in_valid_i    (c_walk),
-    .in_ctx_i      (c_ctx),
-    .in_desc_i     (c_desc),
-    .in_pos_i      (c_pos),
-    .adv_valid_i   (adv_any),
-    .adv_ready_o   (adv_ready),
-    .adv_ctx_i     ((ClientSlots == 1) ? CtxW'(advq_ctx[0]) : CtxW'({adv_cl, advq_ctx[adv_cl]})),
-    .adv_src_i     ((ClientSlots == 1) ? CtxW'(advq_src[0]) : CtxW'({adv_cl, advq_src[adv_cl]})),
-    .sub_valid_o   (sub_valid),
-    .sub_ctx_o     (sub_ctx),
-    .sub_more_o    (sub_more),
-    .out_valid_o   (chk_valid),
-    .out_ctx_o     (chk_ctx),
-    .out_frame_o   (chk_frame),
-    .out_sel_o     (chk_sel),
-    .out_good_o    (chk_good),
-    .out_fault_o   (chk_fault),
-    .out_syndrome_o(chk_syn),
-    .out_first_o   (chk_first),
-    .out_final_o   (chk_final),
-    .out_log_page_o(chk_log_page),
-    .out_off_o     (chk_off),
-    .out_rem_o     (chk_rem),
-    .pre_ctx_o     (pre_ctx),
-    .commit_valid_o(com_valid),
-    .commit_ctx_o  (com_ctx),
-    .ar_valid_o    (mtt_ar_valid),
-    .ar_ready_i    (mtt_ar_ready),
-    .ar_ctx_o      (mtt_ar_ctx),
-    .ar_addr_o     (mtt_ar_addr),
-    .r_pre_ctx_i   (r_pre_ctx),
-    .r_valid_i     (mtt_r_valid),
-    .r_ctx_i       (r_ctx),
-    .r_data_i      (r_data),
-    .r_err_i       (r_err),
-    .sweep_valid_i ((flush_valid && !mtt_flushed_q) || sweep_valid),
-    .sweep_all_i   (flush_valid),
-    .sweep_index_i (sweep_index),
-    .sweep_done_o  (mtt_sweep_done),
-    .ev_hit_o      (mtt_hit),
-    .ev_miss_o     (mtt_miss),
-    .ev_evict_o    (mtt_evict),
-    .ev_bus_o      (mtt_bus)
-  );
+  for (genvar l = 0; l < Lanes; l++) begin : g_lane
+    logic              l_valid, l_looked_up, l_bus, l_bad, l_busy, l_enabled, l_role, l_index_ok;
+    logic [CtxW-1:0]   l_ctx;
+    mpt_entry_t        l_entry;
+    logic [IndexW-1:0] l_index;
+    req_t              l_req;
 
-  tpt_axi_rd #(.AxiDataW(AxiDataW), .CtxW(CtxW)) u_axi_rd (
+    tpt_mpt_lookup #(
+      .NumCtx(NumContexts), .Sets(MptSets), .Ways(MptWays), .AxiDataW(AxiDataW)
+    ) u_mpt (
+      .clk_i, .rst_ni,
+      .ready_o        (ln_mpt_ready[l]),
+      .mpt_base_i     (csr_mpt_base),
+      .mpt_size_i     (csr_mpt_size),
+      .plain_i        (csr_plain),
+      .perm_secret_i  (csr_perm_secret),
+      .in_valid_i     (in_valid[l]),
+      .in_ctx_i       (in_ctx[l]),
+      .in_req_i       (in_req[l]),
+      .late_busy_i    (in_busy_q[l]),
+      .late_enabled_i (eng_ready),
+      .out_valid_o    (l_valid),
+      .out_ctx_o      (l_ctx),
+      .out_req_o      (l_req),
+      .out_busy_o     (l_busy),
+      .out_enabled_o  (l_enabled),
+      .out_looked_up_o(l_looked_up),
+      .out_bus_err_o  (l_bus),
+      .out_bad_o      (l_bad),
+      .out_index_ok_o (l_index_ok),
+      .out_entry_o    (l_entry),
+      .out_role_o     (l_role),
+      .out_index_o    (l_index),
+      .ar_valid_o     (mpt_ar_valid[l]),
+      .ar_ready_i     (mpt_ar_ready[l]),
+      .ar_ctx_o       (mpt_ar_ctx[l]),
+      .ar_addr_o      (mpt_ar_addr[l]),
+      .r_valid_i      (mpt_r_valid[l]),
+      .r_ctx_i        (r_ctx),
+      .r_data_i       (r_data),
+      .r_last_i       (mpt_r_last),
+      .r_err_i        (r_err),
+      .inv_valid_i    (inv_valid && !inv_done_q[l]),
+      .inv_field_i    (inv_field),
+      .inv_done_o     (ln_inv_done[l]),
+      .flush_valid_i  (flush_valid && !mpt_flushed_q && !flush_done_q[l]),
+      .flush_done_o   (ln_flush_done[l]),
+      .ev_hit_o       (mpt_hit[l]),
+      .ev_miss_o      (mpt_miss[l]),
+      .ev_evict_o     (mpt_evict[l]),
+      .ev_bus_o       (mpt_bus[l]),
+      .ev_bad_o       (mpt_bad[l])
+    );
+
+    logic            c_valid, c_empty, c_walk;
+    logic [CtxW-1:0] c_ctx;
+    logic [4:0]      c_syn;
+    logic [17:0]     unused_mask;
+    desc_t           c_desc;
+    pos_t            c_pos;
+    tpt_mpt_check #(.PayW(CtxW)) u_check (
+      .clk_i, .rst_ni,
+      .valid_i    (l_valid),
+      .pay_i      (l_ctx),
+      .req_i      (l_req),
+      .disabled_i (!l_enabled),
+      .tag_busy_i (l_busy),
+      .role_i     (l_role),
+      .index_i    (l_index),
+      .index_ok_i (l_index_ok),
+      .looked_up_i(l_looked_up),
+      .entry_i    (l_entry),
+      .bus_err_i  (l_bus),
+      .mpt_bad_i  (l_bad),
+      .parent_ok_i(1'b0),          // no windows yet: deny
+      .valid_o    (c_valid),
+      .pay_o      (c_ctx),
+      .syndrome_o (c_syn),
+      .empty_o    (c_empty),
+      .mask_o     (unused_mask),
+      .desc_o     (c_desc),
+      .pos_o      (c_pos)
+    );
+    assign c_walk       = c_valid && c_syn == SynOk && !c_empty;
+    assign dir_valid[l] = c_valid && !c_walk;
+    assign dir_ctx[l]   = c_ctx;
+    assign dir_syn[l]   = c_syn;
+    `TPT_ASSERT(EmptyIsOk_A, !(c_valid && c_syn != SynOk && c_empty))
+
+    // Next chunks: one queue per client, round robin into the walker
+    logic [NumClients-1:0]            advq_valid, advq_room, adv_gnt;
+    logic [NumClients-1:0][LCtxW-1:0] advq_ctx, advq_src;
+    logic [ClientW-1:0]               adv_cl;
+    logic                             adv_any, adv_ready;
+    logic [NumClients-1:0][LCtxW:0]   advq_cnt;
+    for (genvar c = 0; c < NumClients; c++) begin : g_adv
+      logic push;
+      assign push = adv_valid[c] && adv_lane[c] == LaneW'(l);
+      tpt_fifo #(.Width(2 * LCtxW), .Depth(LCtx)) u_advq (
+        .clk_i, .rst_ni, .clear_i(1'b0),
+        .wvalid_i(push), .wready_o(advq_room[c]), .wdata_i({adv_ctx[c], adv_src[c]}),
+        .rvalid_o(advq_valid[c]), .rready_i(adv_gnt[c] && adv_ready),
+        .rdata_o({advq_ctx[c], advq_src[c]}), .count_o(advq_cnt[c])
+      );
+      `TPT_ASSERT(AdvRoom_A, !push || advq_room[c])
+    end
+    tpt_rr_arb #(.N(NumClients)) u_adv_arb (
+      .clk_i, .rst_ni,
+      .req_i (advq_valid),
+      .take_i(adv_ready),
+      .any_o (adv_any),
+      .gnt_o (adv_gnt),
+      .idx_o (adv_cl)
+    );
+
+    tpt_mtt_walker #(
+      .NumCtx(NumContexts), .Sets(MttSets), .Ways(MttWays), .DirSets(DirSets),
+      .AxiDataW(AxiDataW)
+    ) u_walker (
+      .clk_i, .rst_ni,
+      .ready_o       (ln_mtt_ready[l]),
+      .in_valid_i    (c_walk),
+      .in_ctx_i      (c_ctx),
+      .in_desc_i     (c_desc),
+      .in_pos_i      (c_pos),
+      .adv_valid_i   (adv_any),
+      .adv_ready_o   (adv_ready),
+      .adv_ctx_i     ((ClientSlots == 1) ? CtxW'(advq_ctx[0])
+                                         : CtxW'({adv_cl, advq_ctx[adv_cl]})),
+      .adv_src_i     ((ClientSlots == 1) ? CtxW'(advq_src[0])
+                                         : CtxW'({adv_cl, advq_src[adv_cl]})),
+      .sub_valid_o   (sub_valid[l]),
+      .sub_ctx_o     (sub_ctx[l]),
+      .sub_more_o    (sub_more[l]),
+      .out_valid_o   (chk_valid[l]),
+      .out_ctx_o     (chk_ctx[l]),
+      .out_frame_o   (chk_frame[l]),
+      .out_sel_o     (chk_sel[l]),
+      .out_good_o    (chk_good[l]),
+      .out_fault_o   (chk_fault[l]),
+      .out_syndrome_o(chk_syn[l]),
+      .out_first_o   (chk_first[l]),
+      .out_final_o   (chk_final[l]),
+      .out_log_page_o(chk_log_page[l]),
+      .out_off_o     (chk_off[l]),
+      .out_rem_o     (chk_rem[l]),
+      .pre_ctx_o     (pre_ctx[l]),
+      .commit_valid_o(com_valid[l]),
+      .commit_ctx_o  (com_ctx[l]),
+      .ar_valid_o    (mtt_ar_valid[l]),
+      .ar_ready_i    (mtt_ar_ready[l]),
+      .ar_ctx_o      (mtt_ar_ctx[l]),
+      .ar_addr_o     (mtt_ar_addr[l]),
+      .r_pre_ctx_i   (r_pre_ctx),
+      .r_valid_i     (mtt_r_valid[l]),
+      .r_ctx_i       (r_ctx),
+      .r_data_i      (r_data),
+      .r_err_i       (r_err),
+      .sweep_valid_i (((flush_valid && !mtt_flushed_q) || sweep_valid) && !sweep_done_q[l]),
+      .sweep_all_i   (flush_valid),
+      .sweep_index_i (sweep_index),
+      .sweep_done_o  (ln_sweep_done[l]),
+      .ev_hit_o      (mtt_hit[l]),
+      .ev_miss_o     (mtt_miss[l]),
+      .ev_evict_o    (mtt_evict[l]),
+      .ev_bus_o      (mtt_bus[l])
+    );
+    logic unused_cnt;
+    assign unused_cnt = ^advq_cnt;
+  end
+
+  tpt_axi_rd #(.AxiDataW(AxiDataW), .CtxW(CtxW), .Lanes(Lanes)) u_axi_rd (
     .clk_i, .rst_ni,
     .gen_i          (gen_q),
     .eng_valid_i    (eng_rd_valid),
@@ -620,27 +753,28 @@ module tpt_core
       cnt_inc[CntRefused]  = cnt_inc[CntRefused] + 4'(ev_refused[c]);
       cnt_inc[CntBadDone]  = cnt_inc[CntBadDone] + 4'(ev_bad_done[c]);
     end
-    cnt_inc[CntMptHit]  = 4'(mpt_hit);
-    cnt_inc[CntMptMiss] = 4'(mpt_miss);
-    cnt_inc[CntMptRead] = 4'(mpt_ar_valid && mpt_ar_ready);
-    cnt_inc[CntMttHit]  = 4'(mtt_hit);
-    cnt_inc[CntMttMiss] = 4'(mtt_miss);
-    cnt_inc[CntMttRead] = 4'(mtt_ar_valid && mtt_ar_ready);
+    for (int unsigned l = 0; l < Lanes; l++) begin
+      cnt_inc[CntMptHit]  = cnt_inc[CntMptHit] + 4'(mpt_hit[l]);
+      cnt_inc[CntMptMiss] = cnt_inc[CntMptMiss] + 4'(mpt_miss[l]);
+      cnt_inc[CntMptRead] = cnt_inc[CntMptRead] + 4'(mpt_ar_valid[l] && mpt_ar_ready[l]);
+      cnt_inc[CntMttHit]  = cnt_inc[CntMttHit] + 4'(mtt_hit[l]);
+      cnt_inc[CntMttMiss] = cnt_inc[CntMttMiss] + 4'(mtt_miss[l]);
+      cnt_inc[CntMttRead] = cnt_inc[CntMttRead] + 4'(mtt_ar_valid[l] && mtt_ar_ready[l]);
+      cnt_inc[CntEvict]   = cnt_inc[CntEvict] + 4'(mpt_evict[l]) + 4'(mtt_evict[l]);
+    end
     cnt_inc[CntFences]  = 4'(fence_flip);
-    cnt_inc[CntEvict]   = 4'(mpt_evict) + 4'(mtt_evict);
 
     err_set               = '0;
     err_set[ErrBadDone]   = |ev_bad_done;
     err_set[ErrTagBusy]   = |ev_tag_busy;
-    err_set[ErrBus]       = mpt_bus || mtt_bus || eng_ev_bus;
-    err_set[ErrMptBad]    = mpt_bad || eng_ev_bad;
+    err_set[ErrBus]       = (|mpt_bus) || (|mtt_bus) || eng_ev_bus;
+    err_set[ErrMptBad]    = (|mpt_bad) || eng_ev_bad;
     err_set[ErrFenceTime] = eng_ev_time;
   end
 
   `TPT_ASSERT(FlushAlone_A, !(flush_valid && sweep_valid))
-  `TPT_ASSERT(EmptyIsOk_A, !(c_valid && c_syn != SynOk && c_empty))
 
   logic unused_ok;
-  assign unused_ok = ^{pre_ctx, unused_inv_index, cl_ready, fence_busy, c_mask, advq_cnt};
+  assign unused_ok = ^{pre_ctx, unused_inv_index, cl_ready, fence_busy};
 
 endmodule

@@ -15,10 +15,10 @@
 /// * writes to MPT_BASE, MPT_SIZE and the secrets while locked, that is, while the unit is enabled,
 ///   and after disabling until it has been idle once with no command and no fence in work;
 /// * enabling with a size of 0 or above 2^23, with a base that is not 4 KiB aligned, with a table
-///   that passes 2^64, or with another `plain` bit while locked.
+///   that passes 2^64, or with another `plain` or `merge` bit while locked.
 ///
 /// Byte strobes are respected everywhere. Address bits 1:0 are ignored. Disabling never fails;
-/// while locked it leaves `plain` as it is. The secrets read as 0.
+/// while locked it leaves `plain` and `merge` as they are. The secrets read as 0.
 module tpt_csr import tpt_pkg::*; #(
   /// Number of clients, 1 to 15.
   parameter int unsigned NumClients  = 2,
@@ -30,7 +30,10 @@ module tpt_csr import tpt_pkg::*; #(
   parameter int unsigned MttSets     = 32,
   parameter int unsigned MttWays     = 4,
   parameter int unsigned AxiDataW    = 128,
-  parameter int unsigned MaxLevels   = 3
+  parameter int unsigned MaxLevels   = 3,
+  parameter int unsigned Lanes       = 1,
+  /// Merging is there; without it the bit in CTRL stays 0.
+  parameter int unsigned MergeSegs   = 1
 ) (
   /// Clock, and synchronous active-low reset.
   input  logic                        clk_i,
@@ -59,6 +62,7 @@ module tpt_csr import tpt_pkg::*; #(
   /// enabled or busy.
   output logic                        enable_o,
   output logic                        plain_o,
+  output logic                        merge_o,
   output logic [63:0]                 mpt_base_o,    // multiple of 4 KiB while enabled
   output logic [IndexW:0]             mpt_size_o,    // entries, 1 to 2^23 while enabled
   output logic [127:0]                perm_secret_o,
@@ -96,7 +100,9 @@ module tpt_csr import tpt_pkg::*; #(
       (32'($clog2(MptSets)) << CapLogMptSets) |
       (32'($clog2(MptWays)) << CapLogMptWays) |
       (32'($clog2(MttSets)) << CapLogMttSets) |
-      (32'($clog2(MttWays)) << CapLogMttWays);
+      (32'($clog2(MttWays)) << CapLogMttWays) |
+      (32'($clog2(Lanes)) << CapLogLanes) |
+      (32'(MergeSegs != 0) << CapMerge);
 
   typedef logic [CsrAddrW-3:0] word_t;  // word address
   function automatic word_t word(logic [CsrAddrW-1:0] a);
@@ -115,7 +121,7 @@ module tpt_csr import tpt_pkg::*; #(
   // ---------------------------------------------------------------------------------------------
   // Registers
   // ---------------------------------------------------------------------------------------------
-  logic                         enable_q, plain_q;
+  logic                         enable_q, plain_q, merge_q;
   logic [63:0]                  base_q;
   logic [31:0]                  size_q;
   logic [127:0]                 perm_q, tag_q;
@@ -178,8 +184,11 @@ module tpt_csr import tpt_pkg::*; #(
   logic       ctrl_bad;
 
   // Enabling with bad settings. A write without the strobe of byte 0 does nothing.
+  logic w_merge;
+  assign w_merge  = w_data_q[CtrlMerge] && MergeSegs != 0;
   assign ctrl_bad = w_strb_q[0] && w_data_q[CtrlEnable] &&
-                    (!config_ok_q || (locked_q && (w_data_q[CtrlPlain] != plain_q)));
+                    (!config_ok_q || (locked_q && (w_data_q[CtrlPlain] != plain_q ||
+                                                   w_merge != merge_q)));
 
   always_comb begin
     wr_err     = 1'b1;
@@ -253,6 +262,7 @@ module tpt_csr import tpt_pkg::*; #(
     if (!rst_ni) begin
       enable_q       <= 1'b0;
       plain_q        <= 1'b0;
+      merge_q        <= 1'b0;
       base_q         <= '0;
       size_q         <= '0;
       perm_q         <= '0;
@@ -266,7 +276,10 @@ module tpt_csr import tpt_pkg::*; #(
     end else begin
       if (wr_ctrl) begin
         enable_q <= w_data_q[CtrlEnable];
-        if (!locked_q) plain_q <= w_data_q[CtrlPlain];
+        if (!locked_q) begin
+          plain_q <= w_data_q[CtrlPlain];
+          merge_q <= w_merge;
+        end
       end
       // Seen at the next write, which is at least two clocks later.
       locked_q    <= (wr_ctrl && w_data_q[CtrlEnable]) || enable_q ||
@@ -292,6 +305,7 @@ module tpt_csr import tpt_pkg::*; #(
 
   assign enable_o       = enable_q;
   assign plain_o        = plain_q;
+  assign merge_o        = merge_q;
   assign mpt_base_o     = base_q;
   assign mpt_size_o     = size_q[IndexW:0];
   assign perm_secret_o  = perm_q;
@@ -330,6 +344,7 @@ module tpt_csr import tpt_pkg::*; #(
     ctrl             = '0;
     ctrl[CtrlEnable] = enable_q;
     ctrl[CtrlPlain]  = plain_q;
+    ctrl[CtrlMerge]  = merge_q;
   end
 
   always_comb begin

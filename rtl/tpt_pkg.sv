@@ -351,7 +351,7 @@ package tpt_pkg;
   localparam logic [CsrAddrW-1:0] CsrId          = 12'h000;  // RO "TPT0"
   localparam logic [CsrAddrW-1:0] CsrVersion     = 12'h004;  // RO
   localparam logic [CsrAddrW-1:0] CsrCap         = 12'h008;  // RO sizes, bits below
-  localparam logic [CsrAddrW-1:0] CsrCtrl        = 12'h010;  // RW bit 0 enable, bit 1 plain index
+  localparam logic [CsrAddrW-1:0] CsrCtrl        = 12'h010;  // RW bits below
   localparam logic [CsrAddrW-1:0] CsrStatus      = 12'h014;  // RO bits below
   localparam logic [CsrAddrW-1:0] CsrMptBaseLo   = 12'h018;  // RW locked while enabled
   localparam logic [CsrAddrW-1:0] CsrMptBaseHi   = 12'h01c;  // RW locked while enabled
@@ -388,6 +388,7 @@ package tpt_pkg;
   /// Bits of CTRL.
   localparam int unsigned CtrlEnable = 0;
   localparam int unsigned CtrlPlain  = 1;  // key index fields are not permuted
+  localparam int unsigned CtrlMerge  = 2;  // neighbouring pages of a request are one segment
 
   /// Bits of STATUS.
   localparam int unsigned StatusReady      = 0;  // enabled and MPT cleared: requests are served
@@ -407,6 +408,8 @@ package tpt_pkg;
   localparam int unsigned CapLogMptWays = 20;  // 2 bits
   localparam int unsigned CapLogMttSets = 22;  // 4 bits
   localparam int unsigned CapLogMttWays = 26;  // 2 bits
+  localparam int unsigned CapLogLanes   = 28;  // 2 bits
+  localparam int unsigned CapMerge      = 30;  // 1 bit: segments can be merged
   /// Values of ID and VERSION: "TPT0"; major, minor and patch number in bits 23:16, 15:8, 7:0.
   localparam logic [31:0] IdValue      = 32'h5450_5430;
   localparam logic [31:0] VersionValue = 32'h0000_0100;

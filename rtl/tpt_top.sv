@@ -22,7 +22,9 @@ module tpt_top
   parameter int unsigned DirSets     = 32,
   parameter int unsigned AxiDataW    = 128,
   parameter int unsigned MaxLevels   = 3,
-  localparam int unsigned AxiIdW     = $clog2(NumContexts) + 4
+  parameter int unsigned Lanes       = 1,
+  parameter int unsigned MergeSegs   = 1,
+  localparam int unsigned AxiIdW     = $clog2(NumContexts) + $clog2(Lanes) + 4
 ) (
   input  logic                        clk_i,
   input  logic                        rst_ni,
@@ -100,7 +102,8 @@ module tpt_top
   tpt_core #(
     .NumClients(NumClients), .NumStreams(NumStreams), .NumContexts(NumContexts),
     .MptSets(MptSets), .MptWays(MptWays), .MttSets(MttSets), .MttWays(MttWays),
-    .DirSets(DirSets), .AxiDataW(AxiDataW), .MaxLevels(MaxLevels)
+    .DirSets(DirSets), .AxiDataW(AxiDataW), .MaxLevels(MaxLevels),
+    .Lanes(Lanes), .MergeSegs(MergeSegs)
   ) u_core (
     .clk_i,
     .rst_ni,

@@ -119,6 +119,8 @@ pub struct UnitConfig {
     pub tag_secret: [u32; 4],
     /// Plain index: no permutation.
     pub plain: bool,
+    /// Neighbouring pages of a request come as one segment.
+    pub merge: bool,
     /// Time limit of fences in clocks, 0: none.
     pub fence_time: u32,
 }
@@ -131,6 +133,7 @@ impl Default for UnitConfig {
             perm_secret: [0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344],
             tag_secret: [0xa409_3822, 0x299f_31d0, 0x082e_fa98, 0xec4e_6c89],
             plain: false,
+            merge: false,
             fence_time: 0,
         }
     }
@@ -140,6 +143,12 @@ impl UnitConfig {
     /// Where the table is.
     pub fn mpt_range(&self) -> Range<u64> {
         self.mpt_base..self.mpt_base + u64::from(self.mpt_size) * MPT_BYTES as u64
+    }
+
+    /// CTRL without the enable bit.
+    fn control(&self) -> u32 {
+        let bit = |on, bit| if on { bit } else { 0 };
+        bit(self.plain, regs::ctrl::PLAIN) | bit(self.merge, regs::ctrl::MERGE)
     }
 
     fn keys(&self) -> KeyMaker {
@@ -206,6 +215,8 @@ struct Live {
     accepted: u64,
     first_beat: u64,
     count: u64,
+    /// Pages answered so far.
+    pages: u64,
     segments: u64,
     bytes: u64,
     beats: Vec<Beat>,
@@ -780,6 +791,7 @@ impl Bench {
             accepted: now,
             first_beat: 0,
             count: 0,
+            pages: 0,
             segments: 0,
             bytes: 0,
             beats: Vec::new(),
@@ -808,8 +820,9 @@ impl Bench {
         }
         let before: Vec<Beat> = if live.candidates.len() == 1 {
             // The usual case, without allocation on a match.
-            let expected = live.candidates[0].walk.next();
+            let (expected, pages) = expect(&mut live.candidates[0].walk, &beat, self.unit.merge);
             if expected == Some(beat) {
+                live.pages += pages;
                 Vec::new()
             } else {
                 live.candidates.clear();
@@ -817,11 +830,15 @@ impl Bench {
             }
         } else {
             let mut expected = Vec::new();
+            let mut answered = 0;
             live.candidates.retain_mut(|candidate| {
-                let next = candidate.walk.next();
+                let (next, pages) = expect(&mut candidate.walk, &beat, self.unit.merge);
                 expected.extend(next);
-                next == Some(beat)
+                let right = next == Some(beat);
+                answered = if right { pages } else { answered };
+                right
             });
+            live.pages += answered;
             expected
         };
         live.count += 1;
@@ -965,7 +982,7 @@ impl Bench {
         let mut causes = vec![self.entry_address(index)];
         let incarnations = self.golden.incarnations(index).map(|i| &i.region);
         for region in incarnations.chain(&live.planted) {
-            let page = page_of(region, live.request.va).wrapping_add(live.count - 1);
+            let page = page_of(region, live.request.va).wrapping_add(live.pages);
             causes.extend(walked(mem, region, page).iter().map(|entry| entry & line));
         }
         errors.any(|address| causes.contains(&address))
@@ -1485,13 +1502,8 @@ impl Bench {
 
     /// Sets the enable bit.
     pub fn start_enable(&mut self, mem: &mut PhysMem) -> Result<(), BenchError> {
-        let plain = if self.unit.plain {
-            regs::ctrl::PLAIN
-        } else {
-            0
-        };
         self.golden.enable(self.clock);
-        self.write_register(mem, regs::CTRL, regs::ctrl::ENABLE | plain)
+        self.write_register(mem, regs::CTRL, regs::ctrl::ENABLE | self.unit.control())
     }
 
     /// Waits until the table is cleared.
@@ -1511,13 +1523,8 @@ impl Bench {
 
     /// Clears the enable bit.
     pub fn disable(&mut self, mem: &mut PhysMem) -> Result<(), BenchError> {
-        let plain = if self.unit.plain {
-            regs::ctrl::PLAIN
-        } else {
-            0
-        };
         self.golden.disabling(self.clock);
-        self.write_register(mem, regs::CTRL, plain)?;
+        self.write_register(mem, regs::CTRL, self.unit.control())?;
         self.last_death = self.clock;
         self.golden.disabled(self.clock);
         Ok(())
@@ -1593,6 +1600,31 @@ impl CommandPort for Bench {
             PortError::Lost(text)
         })
     }
+}
+
+/// The beat that `walk` says comes next, and how many pages it answers. With merging, neighbouring
+/// pages may come as one segment: as many as `beat` has bytes for.
+fn expect(walk: &mut Walk, beat: &Beat, merge: bool) -> (Option<Beat>, u64) {
+    let Some(mut expected) = walk.next() else {
+        return (None, 0);
+    };
+    let mut pages = 1;
+    while merge && expected.syndrome == Syndrome::Ok && expected.len < beat.len && !expected.last {
+        let mut behind = walk.clone();
+        match behind.next() {
+            Some(next)
+                if next.syndrome == Syndrome::Ok
+                    && next.pa == expected.pa.wrapping_add(expected.len.into()) =>
+            {
+                expected.len += next.len;
+                expected.last = next.last;
+                pages += 1;
+                *walk = behind;
+            }
+            _ => break,
+        }
+    }
+    (Some(expected), pages)
 }
 
 fn expected_text(beats: &[Beat]) -> String {

@@ -33,6 +33,74 @@ fn tree(start: u64, pages: u64, pa: u64) -> Spec {
 }
 
 // -------------------------------------------------------------------------------------------------
+// Merging of neighbouring pages
+// -------------------------------------------------------------------------------------------------
+
+/// Pages of 4 KiB in runs of `run` neighbours.
+fn runs(pages: u64, run: u64) -> Spec {
+    let mut spec = tree(0x10_0000, pages, PA);
+    for page in 0..pages {
+        let frame = PA + ((page / run) * (run + 1) + page % run) * 4096;
+        spec.list.set(page..page + 1, Page::at(frame));
+    }
+    spec
+}
+
+/// As many segments as there are runs of neighbours, over the ends of table lines, cold and warm;
+/// and one for each page while merging is off.
+#[test]
+fn neighbouring_pages_are_one_segment() -> Result {
+    for (merge, run, segments) in [(true, 3, 80), (true, 240, 1), (true, 1, 240), (false, 3, 240)] {
+        let unit = UnitConfig {
+            merge,
+            ..UnitConfig::default()
+        };
+        let mut rig = Rig::new(with_latency(60), &unit)?;
+        let mr = rig.register(runs(240, run))?;
+        for _ in 0..2 {
+            let request = mr.request(Op::LocalRead, 0x10_0000, 240 << 12);
+            let outcome = rig.expect(0, request, Syndrome::Ok)?;
+            assert_eq!(outcome.segments, segments, "runs of {run}, merging {merge}");
+            assert_eq!(outcome.bytes, 240 << 12);
+        }
+        // from inside a page to inside another one
+        let request = mr.request(Op::RemoteWrite, 0x10_0000 + 5000, 20_000);
+        rig.expect(1, request, Syndrome::Ok)?;
+    }
+    Ok(())
+}
+
+/// A fault behind merged pages keeps its own beat; what was merged before it is handed out.
+#[test]
+fn a_fault_ends_a_merged_segment() -> Result {
+    let unit = UnitConfig {
+        merge: true,
+        ..UnitConfig::default()
+    };
+    let mut rig = Rig::new(BenchOptions::default(), &unit)?;
+    let mut spec = runs(64, 64);
+    spec.list.set(20..21, Page::Absent);
+    let mr = rig.register(spec)?;
+    let request = mr.request(Op::LocalRead, 0x10_0000, 64 << 12);
+    let outcome = rig.expect(0, request, Syndrome::MttAbsent)?;
+    assert_eq!((outcome.segments, outcome.bytes), (1, 20 << 12));
+    Ok(())
+}
+
+/// The merge bit is locked while the unit is enabled, like the others.
+#[test]
+fn merging_is_locked_while_enabled() -> Result {
+    let mut rig = Rig::small()?;
+    let answer = rig.bench.write_register(
+        &mut rig.host.mem,
+        regs::CTRL,
+        regs::ctrl::ENABLE | regs::ctrl::MERGE,
+    );
+    assert!(answer.is_err(), "CTRL took another merge bit");
+    Ok(())
+}
+
+// -------------------------------------------------------------------------------------------------
 // Hits and misses
 // -------------------------------------------------------------------------------------------------
 

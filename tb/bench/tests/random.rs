@@ -260,6 +260,7 @@ impl World {
         let unit = UnitConfig {
             mpt_size: 5 + (seed % 23) as u32,
             plain: seed % 7 == 0,
+            merge: seed % 3 == 0,
             ..UnitConfig::default()
         };
         Ok(Self {

@@ -58,12 +58,16 @@ pub struct Capabilities {
     pub mtt_sets: u32,
     /// Ways of the MTT cache.
     pub mtt_ways: u32,
+    /// Requests taken per clock.
+    pub lanes: u32,
+    /// Segments of neighbouring pages can be merged.
+    pub merge: bool,
 }
 
 impl Capabilities {
     /// The fields of [`CAP`]: position of the lowest bit, and width. The first two are numbers,
-    /// the others log2 of numbers.
-    pub const FIELDS: [(u32, u32); 9] = [
+    /// the last one is yes or no, the others are log2 of numbers.
+    pub const FIELDS: [(u32, u32); 11] = [
         (0, 4),
         (4, 3),
         (7, 3),
@@ -73,13 +77,15 @@ impl Capabilities {
         (20, 2),
         (22, 4),
         (26, 2),
+        (28, 2),
+        (30, 1),
     ];
 
     /// From the value of the register.
     pub fn from_register(value: u32) -> Capabilities {
         let raw = Self::FIELDS.map(|(lsb, width)| value >> lsb & ((1 << width) - 1));
-        let [clients, max_levels, logs @ ..] = raw;
-        let [streams, contexts, data, mpt_sets, mpt_ways, mtt_sets, mtt_ways] =
+        let [clients, max_levels, logs @ .., merge] = raw;
+        let [streams, contexts, data, mpt_sets, mpt_ways, mtt_sets, mtt_ways, lanes] =
             logs.map(|n| 1 << n);
         let axi_data = 128 * data;
         Capabilities {
@@ -92,6 +98,8 @@ impl Capabilities {
             mpt_ways,
             mtt_sets,
             mtt_ways,
+            lanes,
+            merge: merge != 0,
         }
     }
 }
@@ -102,6 +110,8 @@ pub mod ctrl {
     pub const ENABLE: u32 = 1 << 0;
     /// Plain index: the key permutation is off.
     pub const PLAIN: u32 = 1 << 1;
+    /// Neighbouring pages of a request come as one segment.
+    pub const MERGE: u32 = 1 << 2;
 }
 
 /// Bits of [`STATUS`].

@@ -374,6 +374,7 @@ fn registers() {
         ("ErrFenceTime", regs::error::FENCE_TIME),
         ("CtrlEnable", regs::ctrl::ENABLE),
         ("CtrlPlain", regs::ctrl::PLAIN),
+        ("CtrlMerge", regs::ctrl::MERGE),
         ("StatusReady", regs::status::READY),
         ("StatusClearing", regs::status::CLEARING),
         ("StatusClearError", regs::status::CLEAR_ERROR),
@@ -405,6 +406,8 @@ fn capabilities() {
         "LogMptWays",
         "LogMttSets",
         "LogMttWays",
+        "LogLanes",
+        "Merge",
     ];
     for (name, (lsb, _)) in names.iter().zip(regs::Capabilities::FIELDS) {
         assert_eq!(
@@ -413,7 +416,7 @@ fn capabilities() {
             "{name}"
         );
     }
-    let values = [2, 3, 4, 7, 2, 8, 1, 9, 2];
+    let values = [2, 3, 4, 7, 2, 8, 1, 9, 2, 1, 1];
     let register = values.iter().zip(names).fold(0, |all, (value, name)| {
         all | value << package.param(&format!("Cap{name}"))
     });
@@ -427,6 +430,8 @@ fn capabilities() {
         mpt_ways: 2,
         mtt_sets: 512,
         mtt_ways: 4,
+        lanes: 2,
+        merge: true,
     };
     assert_eq!(regs::Capabilities::from_register(register), expected);
 }
@@ -455,7 +460,7 @@ fn no_register_is_missing() {
         count("Cnt")
     );
     assert_eq!(count("Err").len(), 5, "{:?}", count("Err"));
-    assert_eq!(count("Ctrl").len(), 2, "{:?}", count("Ctrl"));
+    assert_eq!(count("Ctrl").len(), 3, "{:?}", count("Ctrl"));
     assert_eq!(count("Status").len(), 6, "{:?}", count("Status"));
     assert_eq!(
         count("Cap").len(),
