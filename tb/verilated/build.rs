@@ -71,6 +71,11 @@ impl Config {
         parameters.find(|(key, _)| key == name).map(|(_, v)| *v)
     }
 
+    /// Clients; the default is that of tpt_top.
+    fn clients(&self) -> u32 {
+        self.find("NumClients").unwrap_or(2)
+    }
+
     fn get(&self, name: &str) -> u32 {
         match self.find(name) {
             Some(value) => value,
@@ -90,6 +95,8 @@ struct Model {
     /// Ports in the order of the class's header.
     ports: Vec<Port>,
     flat: bool,
+    /// Clients of a top.
+    clients: u32,
 }
 
 struct Port {
@@ -158,12 +165,14 @@ impl Build {
             .iter()
             .map(|(name, value)| format!("-G{name}={value}"))
             .collect();
-        let model = self.verilate(&config.name, "tpt_top", None, &parameters);
+        let mut model = self.verilate(&config.name, "tpt_top", None, &parameters);
+        model.clients = config.clients();
+        let clients = model.clients as usize;
         // The packers of the bridge work with these widths.
         for (port, width) in [
-            ("s_axis_req_tdata", 2 * 195),
-            ("m_axis_rsp_tdata", 2 * 119),
-            ("s_axis_done_tdata", 2 * 10),
+            ("s_axis_req_tdata", clients * 195),
+            ("m_axis_rsp_tdata", clients * 119),
+            ("s_axis_done_tdata", clients * 10),
             ("s_axis_cmd_tdata", 535),
             ("m_axis_cpl_tdata", 601),
             ("m_axi_rdata", config.get("AxiDataW") as usize),
@@ -263,6 +272,7 @@ impl Build {
             dir,
             ports,
             flat: false,
+            clients: 0,
         }
     }
 
@@ -645,13 +655,18 @@ impl Registry {
 
 /// The C++ file that fits one Verilated class behind the bridge.
 fn glue(model: &Model) -> String {
-    let Model { name, class, .. } = model;
+    let Model {
+        name,
+        class,
+        clients,
+        ..
+    } = model;
     let mut text = format!("#include \"{class}.h\"\n#include \"glue.h\"\nnamespace tpt {{\n");
     if !model.flat {
         writeln!(
             text,
             "std::unique_ptr<TopModel> make_{name}(uint32_t seed) {{\n  \
-             return std::make_unique<Top<{class}>>(seed);\n}}"
+             return std::make_unique<Top<{class}, {clients}>>(seed);\n}}"
         )
         .unwrap();
     } else {
@@ -703,9 +718,11 @@ fn tables(configs: &[Config], models: &[Model]) -> String {
     for config in configs {
         writeln!(
             text,
-            "    ({:?}, Sizes {{ contexts: {}, mpt_sets: {}, mpt_ways: {}, mtt_sets: {}, \
+            "    ({:?}, Sizes {{ clients: {}, lanes: {}, contexts: {}, mpt_sets: {}, mpt_ways: {}, mtt_sets: {}, \
              mtt_ways: {}, axi_bytes: {}, max_levels: {}, built: {} }}),",
             config.name,
+            config.clients(),
+            config.find("Lanes").unwrap_or(1),
             config.get("NumContexts"),
             config.get("MptSets"),
             config.get("MptWays"),

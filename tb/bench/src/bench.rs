@@ -18,7 +18,7 @@ use tpt_golden::types::{
     LEVEL_INLINE,
 };
 use tpt_golden::unit::{Beats, Conditions, Golden, Outcome as GoldenOutcome, Region};
-use tpt_verilated::{Config, Dut, DutOptions, Inputs, Outputs, CLIENTS};
+use tpt_verilated::{Config, Dut, DutOptions, Inputs, Outputs, MAX_CLIENTS};
 
 use crate::axi::{AxiConfig, AxiMem};
 use crate::client::{Client, DonePolicy, Issue, Outcome, Queued, Tag, Ticket};
@@ -293,6 +293,7 @@ impl Bench {
         };
         let dut = Dut::new(options.config, &dut_options)?;
         let unit = UnitConfig::default();
+        let clients = options.config.sizes().clients as usize;
         let mut bench = Self {
             dut,
             inputs: Inputs::default(),
@@ -307,8 +308,8 @@ impl Bench {
                 unit.mpt_size,
                 options.config.sizes().max_levels,
             ),
-            clients: (0..CLIENTS).map(|_| Client::new()).collect(),
-            streams: (0..CLIENTS * STREAMS).map(|_| VecDeque::new()).collect(),
+            clients: (0..clients).map(|_| Client::new()).collect(),
+            streams: (0..clients * STREAMS).map(|_| VecDeque::new()).collect(),
             commands: VecDeque::new(),
             command_driving: None,
             posted: Vec::new(),
@@ -385,6 +386,11 @@ impl Bench {
     // One clock
     // ---------------------------------------------------------------------------------------------
 
+    /// Clients of the unit.
+    pub fn clients(&self) -> usize {
+        self.clients.len()
+    }
+
     /// One clock.
     pub fn step(&mut self, mem: &mut PhysMem) -> Result<(), BenchError> {
         let now = self.clock;
@@ -394,7 +400,7 @@ impl Bench {
             }
         }
         self.axi.drive(mem, &mut self.inputs.axi);
-        for c in 0..CLIENTS {
+        for c in 0..self.clients.len() {
             let client = &mut self.clients[c];
             if client.drive(now, &mut self.rng) {
                 self.inputs.req[c * 7..c * 7 + 7].copy_from_slice(&client.request_words);
@@ -418,7 +424,7 @@ impl Bench {
         self.dut.tick(&self.inputs, &mut self.outputs)?;
 
         self.axi.observe(mem, &self.inputs.axi, &self.outputs.axi);
-        for c in 0..CLIENTS {
+        for c in 0..self.clients.len() {
             self.observe_client(mem, c, now)?;
         }
         if self.inputs.cmd_valid && self.outputs.cmd_ready {
@@ -654,7 +660,7 @@ impl Bench {
             bench.commands.is_empty()
                 && bench.command_driving.is_none()
                 && bench.posted.is_empty()
-                && (0..CLIENTS).all(|c| {
+                && (0..bench.clients.len()).all(|c| {
                     bench.clients[c].is_stalled()
                         || (bench.requests_pending(c) == 0 && bench.clients[c].dones_pending() == 0)
                 })
@@ -1429,11 +1435,11 @@ impl Bench {
         self.inputs.rst_n = false;
         self.inputs.axil = Default::default();
         for clocks in 0..8 {
-            self.inputs.req_valid = [false; 2];
-            self.inputs.done_valid = [false; 2];
+            self.inputs.req_valid = [false; MAX_CLIENTS];
+            self.inputs.done_valid = [false; MAX_CLIENTS];
             self.inputs.cmd_valid = false;
             self.inputs.cpl_ready = false;
-            self.inputs.rsp_ready = [false; 2];
+            self.inputs.rsp_ready = [false; MAX_CLIENTS];
             self.axi.drive(mem, &mut self.inputs.axi);
             // Nothing is handed over during a reset.
             let mut quiet = self.inputs.axi.clone();

@@ -50,7 +50,12 @@ fn runs(pages: u64, run: u64) -> Spec {
 /// and one for each page while merging is off.
 #[test]
 fn neighbouring_pages_are_one_segment() -> Result {
-    for (merge, run, segments) in [(true, 3, 80), (true, 240, 1), (true, 1, 240), (false, 3, 240)] {
+    for (merge, run, segments) in [
+        (true, 3, 80),
+        (true, 240, 1),
+        (true, 1, 240),
+        (false, 3, 240),
+    ] {
         let unit = UnitConfig {
             merge,
             ..UnitConfig::default()

@@ -160,7 +160,8 @@ fn region_step() -> impl Strategy<Value = RegionStep> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let client = 0u8..2;
+    // modulo the clients that there are
+    let client = 0u8..4;
     prop_oneof![
         10 => region_step().prop_map(Step::Register),
         7 => any::<u8>().prop_map(Step::Deregister),
@@ -254,6 +255,8 @@ impl World {
         let mut options = BenchOptions {
             config,
             seed,
+            // Requests with one dead key read its entry one after the other.
+            patience: 50_000.max(1_000 * u64::from(config.sizes().contexts)),
             ..BenchOptions::default()
         };
         options.axi.read_latency = Clocks::range(1, 20);
@@ -552,7 +555,7 @@ impl World {
                 len,
                 wrong,
             } => {
-                let client = usize::from(*client);
+                let client = self.client(*client);
                 if self.rig.bench.requests_pending(client) < MOST_REQUESTS {
                     if let Some(request) = self.request(*which, *op, *stream, *place, *len, *wrong)
                     {
@@ -565,7 +568,7 @@ impl World {
                 for _ in 0..*count {
                     let random = rng.next_u64();
                     let byte = |n: u32| (random >> (8 * n)) as u8;
-                    let client = usize::from(byte(7) & 1);
+                    let client = self.client(byte(7));
                     if self.rig.bench.requests_pending(client) >= MOST_REQUESTS {
                         continue;
                     }
@@ -593,7 +596,7 @@ impl World {
                 let pattern = Self::pattern(*pattern);
                 self.rig
                     .bench
-                    .set_response_ready(usize::from(*client), pattern);
+                    .set_response_ready(self.client(*client), pattern);
             }
             Step::Done { client, policy } => {
                 let policy = match policy {
@@ -602,15 +605,15 @@ impl World {
                     2 => DonePolicy::After(Clocks::range(0, 2000)),
                     _ => DonePolicy::Withheld,
                 };
-                self.rig.bench.set_done_policy(usize::from(*client), policy);
+                self.rig.bench.set_done_policy(self.client(*client), policy);
             }
             Step::ReleaseDones { client } => {
-                self.rig.bench.release_dones(usize::from(*client));
+                self.rig.bench.release_dones(self.client(*client));
             }
             Step::ForgeDone { client, tag }
-                if self.rig.bench.is_tag_free(usize::from(*client), *tag) =>
+                if self.rig.bench.is_tag_free(self.client(*client), *tag) =>
             {
-                self.rig.bench.forge_done(usize::from(*client), *tag);
+                self.rig.bench.forge_done(self.client(*client), *tag);
                 self.bad_dones += 1;
             }
             Step::BusyTag { client, tag, which } => {
@@ -621,13 +624,13 @@ impl World {
                     };
                     self.rig
                         .bench
-                        .issue_with(usize::from(*client), request, issue);
+                        .issue_with(self.client(*client), request, issue);
                 }
             }
             Step::Memory { kind, latency } => self.memory(*kind, u32::from(*latency)),
             Step::BusError { which, kind } => self.bus_error(*which, *kind),
             Step::ClientReset { client } => {
-                let client = usize::from(*client);
+                let client = self.client(*client);
                 self.rig
                     .bench
                     .reset_client(&mut self.rig.host.mem, client)?;
@@ -649,6 +652,10 @@ impl World {
         self.rig.run(3)?;
         self.pump();
         Ok(())
+    }
+
+    fn client(&self, n: u8) -> usize {
+        usize::from(n) % self.rig.bench.clients()
     }
 
     fn issue(&mut self, client: usize, request: Request) {
@@ -799,7 +806,7 @@ impl World {
     fn release_everything(&mut self) {
         self.rig.bench.axi.clear_faults();
         self.rig.bench.set_completion_ready(Pattern::Always);
-        for client in [0, 1] {
+        for client in 0..self.rig.bench.clients() {
             self.rig.bench.set_response_ready(client, Pattern::Always);
             self.rig
                 .bench
@@ -946,4 +953,14 @@ fn default_configuration() {
 #[test]
 fn large_configuration() {
     run(Config::Large, 4, 150, 4);
+}
+
+#[test]
+fn two_lanes() {
+    run(Config::Lanes2, 8, 120, 5);
+}
+
+#[test]
+fn four_lanes() {
+    run(Config::Lanes4, 8, 150, 6);
 }

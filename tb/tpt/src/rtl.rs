@@ -119,6 +119,7 @@ impl RtlTarget {
                 perm_secret,
                 tag_secret,
                 plain: false,
+                merge: false,
                 fence_time: options.fence_time,
             },
             faults: Vec::new(),

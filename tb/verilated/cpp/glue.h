@@ -147,13 +147,12 @@ class Holder : public Base {
 };
 
 /// The unit. Payload inputs are copied only with their valid, payload outputs likewise.
-template <class V>
+template <class V, int kClients>
 class Top final : public Holder<V, TopModel> {
  public:
   using Holder<V, TopModel>::Holder;
 
   bool tick(const Inputs& in, Outputs& out) override {
-    constexpr int kClients = 2;
     V& m = *this->model_;
     this->begin();
 

@@ -24,8 +24,8 @@ use std::path::{Path, PathBuf};
 
 use cxx::UniquePtr;
 
-/// Clients of a built model.
-pub const CLIENTS: usize = 2;
+/// Most clients of a built model; [`Sizes::clients`] tells how many there are.
+pub const MAX_CLIENTS: usize = 4;
 /// 32-bit words of a request payload (195 bits).
 pub const REQ_WORDS: usize = 7;
 /// 32-bit words of a response payload (119 bits).
@@ -111,11 +111,11 @@ mod ffi {
     struct Inputs {
         rst_n: bool,
         axil: AxilIn,
-        req_valid: [bool; 2],
-        req: [u32; 14],
-        rsp_ready: [bool; 2],
-        done_valid: [bool; 2],
-        done_tag: [u16; 2],
+        req_valid: [bool; 4],
+        req: [u32; 28],
+        rsp_ready: [bool; 4],
+        done_valid: [bool; 4],
+        done_tag: [u16; 4],
         cmd_valid: bool,
         cmd: [u32; 17],
         cpl_ready: bool,
@@ -127,10 +127,10 @@ mod ffi {
     #[derive(Clone, Debug, Default)]
     struct Outputs {
         axil: AxilOut,
-        req_ready: [bool; 2],
-        rsp_valid: [bool; 2],
-        rsp: [u32; 8],
-        done_ready: [bool; 2],
+        req_ready: [bool; 4],
+        rsp_valid: [bool; 4],
+        rsp: [u32; 16],
+        done_ready: [bool; 4],
         cmd_ready: bool,
         cpl_valid: bool,
         cpl: [u32; 19],
@@ -171,11 +171,19 @@ pub enum Config {
     /// 256 contexts, 4,096 MPT entries, 16,384 MTT lines, 512-bit memory port, tables of up to 4
     /// levels.
     Large,
+    /// Two clients in front of two lanes.
+    Lanes2,
+    /// Four clients in front of four lanes.
+    Lanes4,
 }
 
 /// Sizes of a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
+    /// Clients.
+    pub clients: u32,
+    /// Lanes: requests that are taken per clock.
+    pub lanes: u32,
     /// Requests that can be inside at once.
     pub contexts: u32,
     /// Sets of the MPT cache.
@@ -207,7 +215,13 @@ include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 
 impl Config {
     /// All configurations.
-    pub const ALL: [Self; 3] = [Self::Small, Self::Default, Self::Large];
+    pub const ALL: [Self; 5] = [
+        Self::Small,
+        Self::Default,
+        Self::Large,
+        Self::Lanes2,
+        Self::Lanes4,
+    ];
 
     /// Name in `rtl/configs.toml`.
     pub fn name(self) -> &'static str {
@@ -215,12 +229,16 @@ impl Config {
             Self::Small => "small",
             Self::Default => "default",
             Self::Large => "large",
+            Self::Lanes2 => "lanes2",
+            Self::Lanes4 => "lanes4",
         }
     }
 
     /// Sizes of the configuration.
     pub fn sizes(self) -> Sizes {
         let none = Sizes {
+            clients: 0,
+            lanes: 0,
             contexts: 0,
             mpt_sets: 0,
             mpt_ways: 0,

@@ -18,7 +18,7 @@ use tpt_golden::types::{Encoding, Kind, Op, Request, State, Syndrome, LEVEL_FLAT
 use tpt_golden::unit::Region;
 use tpt_verilated::Config;
 
-/// Clients of the unit.
+/// Clients that recorded programs use: one for local keys, one for remote ones.
 pub const CLIENTS: usize = 2;
 /// Streams of a client.
 pub const STREAMS: u64 = 16;
@@ -147,6 +147,16 @@ fn memory(latency: u32) -> AxiConfig {
 impl Scene {
     /// The unit, enabled, with `table_size` entries and a memory of latency 1.
     pub fn new(config: Config, table_size: u32, seed: u64) -> Result<Self, BenchError> {
+        Self::merging(config, table_size, seed, false)
+    }
+
+    /// The same, with or without merging of neighbouring pages.
+    pub fn merging(
+        config: Config,
+        table_size: u32,
+        seed: u64,
+        merge: bool,
+    ) -> Result<Self, BenchError> {
         let options = BenchOptions {
             config,
             seed,
@@ -156,6 +166,7 @@ impl Scene {
         };
         let unit = UnitConfig {
             mpt_size: table_size,
+            merge,
             ..UnitConfig::default()
         };
         Ok(Self::over(Rig::new(options, &unit)?, seed, table_size))
@@ -290,7 +301,7 @@ impl Scene {
                 let c = &bench.axi.counters;
                 begin = Some((bench.clock(), bench.stats.segments, c.reads, c.mpt_reads));
             }
-            for client in 0..CLIENTS {
+            for client in 0..bench.clients() {
                 let inside = bench.requests_inside(client);
                 let mut queued = loads
                     .iter()
