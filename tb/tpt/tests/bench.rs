@@ -52,7 +52,13 @@ fn the_last_line_counts_the_targets_and_the_report_is_json() {
     let worse = run(&["--quick", "--config", "small", "--baseline", file, "merge"]);
     std::fs::remove_file(&path).expect("removed");
     assert_eq!(worse.0, Some(1), "{}", worse.1);
-    assert!(worse.1.contains("worse than before: merge"), "{}", worse.1);
+    for part in [
+        "worse than the baseline: merge: 1 reads/line, baseline 0.500, +100.0 %",
+        "make bench-quick-baseline",
+        file,
+    ] {
+        assert!(worse.1.contains(part), "{part}: {}", worse.1);
+    }
 }
 
 #[test]
