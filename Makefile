@@ -65,6 +65,13 @@ bench-quick: build ## the same, shorter; fails if a clock figure got worse
 bench-quick-baseline: build ## renew what bench-quick compares with, when the RTL is meant to change
 	$(TPT) bench --quick --json docs/data/bench-quick.json
 
+.PHONY: bench-cocotb
+bench-cocotb: build ## simulation speed beside cocotb, which this installs into .venv
+	@mkdir -p build
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-input \
+		-r tools/requirements-cocotb.txt
+	$(TPT) bench --config small --python $(PY) --json build/bench-cocotb.json cocotb
+
 .PHONY: lint
 lint: setup ## RTL with Verilator, Yosys and Verible in every configuration; clippy; style
 	$(PY) tools/lint.py

@@ -79,3 +79,18 @@ fn a_folder_without_recordings_is_named() {
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("no/such/folder"), "{text}");
 }
+
+#[test]
+fn without_cocotb_its_row_is_not_measured_and_nothing_fails() {
+    let (code, text) = run(&[
+        "--quick",
+        "--config",
+        "small",
+        "--python",
+        "no/such/python",
+        "cocotb",
+    ]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("not measured"), "{text}");
+    assert!(text.contains("make setup"), "{text}");
+}
