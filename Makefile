@@ -28,7 +28,7 @@ ALL_DATA := $(VERDICTS) $(sort $(wildcard data/traces/*.jsonl.gz))
 .PHONY: help
 help: ## this list
 	@echo "OpenTPT: translation and protection unit of an RDMA NIC. Targets:"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: setup
 setup: ## install what is missing: compiler, headers, pinned tools in .venv
@@ -60,6 +60,17 @@ bench: build ## performance figures beside their targets (docs/performance.md)
 bench-quick: build ## the same, shorter; fails if a clock figure got worse
 	@mkdir -p build
 	$(TPT) bench --quick --baseline docs/data/bench-quick.json --json build/bench-quick.json
+
+.PHONY: bench-quick-baseline
+bench-quick-baseline: build ## renew what bench-quick compares with, when the RTL is meant to change
+	$(TPT) bench --quick --json docs/data/bench-quick.json
+
+.PHONY: bench-cocotb
+bench-cocotb: build ## simulation speed beside cocotb, which this installs into .venv
+	@mkdir -p build
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-input \
+		-r tools/requirements-cocotb.txt
+	$(TPT) bench --config small --python $(PY) --json build/bench-cocotb.json cocotb
 
 .PHONY: lint
 lint: setup ## RTL with Verilator, Yosys and Verible in every configuration; clippy; style

@@ -10,6 +10,10 @@
 //   TPT_COVER(name, expr)   expr should be reachable
 //
 // They are on in simulation and in formal runs (FORMAL) and vanish in synthesis.
+//
+// For Verilator they are immediate: inputs only change while the clock is low, so the values at the
+// edge are the sampled ones, and the copies of all signals in every evaluation that concurrent
+// assertions need would cost a sixth of the speed.
 
 `ifndef TPT_ASSERT_SVH
 `define TPT_ASSERT_SVH
@@ -25,6 +29,15 @@
 `define TPT_ASSERT(name, expr)
 `define TPT_ASSUME(name, expr)
 `define TPT_COVER(name, expr)
+`elsif VERILATOR
+`define TPT_ASSERT(name, expr) \
+  always @(posedge clk_i) \
+    if (rst_ni) begin name: assert (expr) else $error("%m: assertion failed"); end
+`define TPT_ASSUME(name, expr) \
+  always @(posedge clk_i) \
+    if (rst_ni) begin name: assert (expr) else $error("%m: assumption of the user violated"); end
+`define TPT_COVER(name, expr) \
+  name: cover property (@(posedge clk_i) (rst_ni && (expr)));
 `else
 `define TPT_ASSERT(name, expr) \
   name: assert property (@(posedge clk_i) disable iff (!rst_ni) (expr)) \

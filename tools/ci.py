@@ -41,6 +41,7 @@ STEPS = [
     Step("build", [CARGO, "build", "--release", "--workspace", "--locked"], 900),
     Step("test", [PY, "tools/run_tests.py", "--timeout", "1500"], 1600),
     Step("run", ["make", "--no-print-directory", "run"], 600),
+    Step("bench", ["make", "--no-print-directory", "bench-quick"], 180),
     Step("clippy", [CARGO, "clippy", "--release", "--workspace", "--all-targets", "--",
                     "-D", "warnings"], 600),
     Step("api docs", [CARGO, "doc", "--release", "--workspace", "--no-deps"], 600,

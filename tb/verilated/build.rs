@@ -359,7 +359,7 @@ impl Build {
                         .compile_intermediates(),
                 );
             };
-            level(2);
+            level(3);
             level(1);
             level(0);
             self.compiler(2).objects(objects).compile(&library);
@@ -517,17 +517,17 @@ fn name_of(path: &Path) -> String {
         .into_owned()
 }
 
-/// How far a generated file is optimised; 3: it is not compiled.
+/// How far a generated file is optimised; 4: it is not compiled.
 fn level_of(path: &Path) -> u32 {
     let name = name_of(path);
     if name.contains("__ALL") {
-        3
+        4
     } else if name.contains("__Slow") {
         0
     } else if name.contains("__Trace") {
         1
     } else {
-        2
+        3
     }
 }
 

@@ -250,6 +250,11 @@ class Running(unittest.TestCase):
         common.run(["sleep", "3"], 20, heartbeat=lambda *what: beats.append(what), beat=0.3)
         self.assertGreaterEqual(len(beats), 2)
 
+    def test_without_cocotb_it_says_how_to_get_it(self):
+        result = common.run([sys.executable, "-S", str(TOOLS / "cocotb_bench.py"), "--probe"], 30)
+        self.assertEqual(result.code, 3, result.output)
+        self.assertIn("make bench-cocotb", result.output)
+
     def test_table(self):
         self.assertEqual(common.table([("a", 1)], ["x", "long"]), "x  long\n-  ----\na  1")
 

@@ -116,6 +116,9 @@ struct Bench {
     /// Folder of the reports of tools/fmax.py.
     #[arg(long, value_name = "DIR", default_value = "build/fmax")]
     fmax: PathBuf,
+    /// Python that has cocotb, for the row of that name.
+    #[arg(long, value_name = "FILE", default_value = ".venv/bin/python")]
+    python: PathBuf,
     /// Earlier report; exit code 1 if a clock figure is more than 5 % worse.
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
@@ -167,6 +170,7 @@ fn bench(b: Bench) -> anyhow::Result<Exit> {
         traces: b.traces,
         json: b.json,
         fmax: b.fmax,
+        python: b.python,
         baseline: b.baseline,
     })
 }

@@ -52,7 +52,13 @@ fn the_last_line_counts_the_targets_and_the_report_is_json() {
     let worse = run(&["--quick", "--config", "small", "--baseline", file, "merge"]);
     std::fs::remove_file(&path).expect("removed");
     assert_eq!(worse.0, Some(1), "{}", worse.1);
-    assert!(worse.1.contains("worse than before: merge"), "{}", worse.1);
+    for part in [
+        "worse than the baseline: merge: 1 reads/line, baseline 0.500, +100.0 %",
+        "make bench-quick-baseline",
+        file,
+    ] {
+        assert!(worse.1.contains(part), "{part}: {}", worse.1);
+    }
 }
 
 #[test]
@@ -72,4 +78,19 @@ fn a_folder_without_recordings_is_named() {
     assert_eq!(output.status.code(), Some(2));
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("no/such/folder"), "{text}");
+}
+
+#[test]
+fn without_cocotb_its_row_is_not_measured_and_nothing_fails() {
+    let (code, text) = run(&[
+        "--quick",
+        "--config",
+        "small",
+        "--python",
+        "no/such/python",
+        "cocotb",
+    ]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("not measured"), "{text}");
+    assert!(text.contains("make setup"), "{text}");
 }

@@ -14,6 +14,7 @@ use anyhow::{bail, Context as _, Result};
 use serde_json::{json, Value};
 use tpt_verilated::Config;
 
+mod cocotb;
 mod programs;
 mod rows;
 pub mod scene;
@@ -40,6 +41,8 @@ pub struct Options {
     pub json: Option<PathBuf>,
     /// Folder of the reports of `tools/fmax.py`.
     pub fmax: PathBuf,
+    /// Python that has cocotb, for the row of that name.
+    pub python: PathBuf,
     /// Earlier report: fails if a clock figure got worse.
     pub baseline: Option<PathBuf>,
 }
@@ -159,13 +162,7 @@ fn unmeasured(id: &str, what: &str, goal: Goal, unit: &'static str, why: &str) -
 
 /// Targets that this command does not measure itself.
 fn others(options: &Options) -> Result<Vec<Row>> {
-    let mut rows = vec![unmeasured(
-        "cocotb",
-        "simulation speed against cocotb on the same model and requests",
-        Goal::AtLeast(30.0),
-        "ratio",
-        "no cocotb bench yet",
-    )];
+    let mut rows = Vec::new();
     for (config, lut) in [("default", 20_000.0), ("small", 8_000.0)] {
         let report = options.fmax.join(format!("{config}.json"));
         let report: Value = match std::fs::read_to_string(&report) {
@@ -254,10 +251,8 @@ pub fn bench(options: &Options) -> Result<Exit> {
     }
     let start = Instant::now();
     let mut rows: Vec<Row> = Vec::new();
-    let groups = GROUPS
-        .iter()
-        .chain(std::iter::once(&("speed", rows::speed as Measure)));
-    for (name, measure) in groups {
+    let alone: [(&str, Measure); 2] = [("speed", rows::speed), ("cocotb", cocotb::cocotb)];
+    for (name, measure) in GROUPS.iter().chain(&alone) {
         if !options.wants(name) {
             continue;
         }
@@ -296,11 +291,20 @@ pub fn bench(options: &Options) -> Result<Exit> {
         met += usize::from(row.verdict() == "pass");
     }
     let worse = match &options.baseline {
-        Some(path) => regressions(&rows, path)?,
+        Some(path) => regressions(options, &rows, path)?,
         None => Vec::new(),
     };
     for text in &worse {
-        out += &format!("worse than before: {text}\n");
+        out += &format!("worse than the baseline: {text}\n");
+    }
+    if let (false, Some(path)) = (worse.is_empty(), &options.baseline) {
+        out += &format!(
+            "figures gone or more than {1:.0} % worse than in {2}: {0}.\n\
+             If that is meant, renew the baseline: make bench-quick-baseline\n",
+            worse.len(),
+            TOLERANCE * 100.0,
+            path.display()
+        );
     }
     out += &format!("\nbench: {met} of {of} targets met\n");
     print!("{out}");
@@ -326,20 +330,54 @@ pub fn bench(options: &Options) -> Result<Exit> {
     })
 }
 
-/// Clock figures that are worse than in an earlier report.
-fn regressions(rows: &[Row], path: &Path) -> Result<Vec<String>> {
+/// Clock figures that are worse than in an earlier report, a line each: row, figure, baseline.
+/// Figures that depend on the machine are never among them.
+fn regressions(options: &Options, rows: &[Row], path: &Path) -> Result<Vec<String>> {
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("{}: cannot be read", path.display()))?;
     let old: Value =
         serde_json::from_str(&text).with_context(|| format!("{}: no report", path.display()))?;
+    for (what, then, now) in [
+        (
+            "configuration",
+            &old["config"],
+            json!(options.config.name()),
+        ),
+        ("seed", &old["seed"], json!(options.seed)),
+        ("quick", &old["quick"], json!(options.quick)),
+    ] {
+        if *then != now {
+            bail!(
+                "{}: a report with {what} {then} cannot be the baseline of one with {what} {now}",
+                path.display()
+            );
+        }
+    }
+    let known = old["rows"].as_array().map_or(&[][..], Vec::as_slice);
     let mut worse = Vec::new();
-    let known = old["rows"].as_array().cloned().unwrap_or_default();
+    // Rows that are gone.
+    for old in known.iter().filter(|_| options.only.is_empty()) {
+        let id = old["id"].as_str().unwrap_or_default();
+        let judged = old["goal"].is_number() && old["wall_time"] != true;
+        if judged && old["figure"].is_number() && rows.iter().all(|row| row.id != id) {
+            worse.push(format!("{id}: the row is gone"));
+        }
+    }
     for row in rows.iter().filter(|row| !row.wall) {
         let before = known
             .iter()
             .find(|old| old["id"] == row.id.as_str())
             .and_then(|old| old["figure"].as_f64());
-        let (Some(before), Some(now), Some(goal)) = (before, row.figure, row.goal) else {
+        let (Some(before), Some(goal)) = (before, row.goal) else {
+            continue;
+        };
+        let Some(now) = row.figure else {
+            worse.push(format!(
+                "{}: no figure, baseline {} {}",
+                row.id,
+                number(before),
+                row.unit
+            ));
             continue;
         };
         let bad = match goal {
@@ -347,10 +385,15 @@ fn regressions(rows: &[Row], path: &Path) -> Result<Vec<String>> {
             Goal::AtMost(_) => now > before * (1.0 + TOLERANCE),
         };
         if bad {
+            let change = match before {
+                0.0 => String::new(),
+                _ => format!(", {:+.1} %", (now / before - 1.0) * 100.0),
+            };
             worse.push(format!(
-                "{}: {} after {}",
+                "{}: {} {}, baseline {}{change}",
                 row.id,
                 number(now),
+                row.unit,
                 number(before)
             ));
         }
@@ -381,15 +424,49 @@ mod tests {
         assert_eq!(none.verdict(), "not measured");
     }
 
+    fn options() -> Options {
+        Options {
+            config: Config::Small,
+            seed: 1,
+            quick: true,
+            only: Vec::new(),
+            traces: PathBuf::new(),
+            json: None,
+            fmax: PathBuf::new(),
+            python: PathBuf::new(),
+            baseline: None,
+        }
+    }
+
     #[test]
     fn five_percent_are_tolerated() {
         let path = std::env::temp_dir().join(format!("tpt-baseline-{}.json", std::process::id()));
-        std::fs::write(&path, r#"{"rows": [{"id": "x", "figure": 100.0}]}"#).unwrap();
-        let count = |figure, goal| regressions(&[row(figure, goal)], &path).unwrap().len();
-        assert_eq!(count(95.5, Goal::AtLeast(1.0)), 0);
-        assert_eq!(count(94.0, Goal::AtLeast(1.0)), 1);
-        assert_eq!(count(104.0, Goal::AtMost(1.0)), 0);
-        assert_eq!(count(106.0, Goal::AtMost(1.0)), 1);
+        let write = |seed: u64| {
+            let text = json!({"config": "small", "seed": seed, "quick": true,
+                "rows": [{"id": "x", "figure": 100.0}]});
+            std::fs::write(&path, text.to_string()).unwrap();
+        };
+        write(1);
+        let count = |row: Row| regressions(&options(), &[row], &path).unwrap().len();
+        assert_eq!(count(row(95.5, Goal::AtLeast(1.0))), 0);
+        assert_eq!(count(row(94.0, Goal::AtLeast(1.0))), 1);
+        assert_eq!(count(row(104.0, Goal::AtMost(1.0))), 0);
+        assert_eq!(count(row(106.0, Goal::AtMost(1.0))), 1);
+        // A figure that is gone is worse, one of this machine is never.
+        assert_eq!(count(unmeasured("x", "", Goal::AtMost(1.0), "", "")), 1);
+        let slow = Row {
+            wall: true,
+            ..row(1.0, Goal::AtLeast(1.0))
+        };
+        assert_eq!(count(slow), 0);
+        // And so is a row that is gone.
+        let text = json!({"config": "small", "seed": 1, "quick": true,
+            "rows": [{"id": "y", "figure": 1.0, "goal": 1.0, "wall_time": false}]});
+        std::fs::write(&path, text.to_string()).unwrap();
+        assert_eq!(count(row(1.0, Goal::AtLeast(1.0))), 1);
+        // What was measured otherwise is no baseline.
+        write(2);
+        assert!(regressions(&options(), &[], &path).is_err());
         std::fs::remove_file(&path).unwrap();
     }
 }

@@ -24,8 +24,10 @@ use super::{Goal, Options, Row};
 pub const LATENCY: u32 = 250;
 /// What a request may take on top of its reads, clocks.
 const OVERHEAD: f64 = 20.0;
-const PAGE: u64 = 4096;
-const START: u64 = 0x7f00_0000_0000;
+/// Bytes of the pages of most scenes.
+pub const PAGE: u64 = 4096;
+/// Address of most regions.
+pub const START: u64 = 0x7f00_0000_0000;
 /// Where data pages lie: they are never touched.
 const DATA: u64 = 1 << 45;
 
@@ -58,7 +60,7 @@ fn latencies(d: &Done) -> Value {
 }
 
 /// A region of `pages` scattered 4 KiB pages.
-fn pages_of(start: u64, pages: u64, level: Option<u8>) -> Spec {
+pub fn pages_of(start: u64, pages: u64, level: Option<u8>) -> Spec {
     let mut spec = Spec::new(start, pages * PAGE, 12, DATA);
     spec.shape.level = level;
     spec.shape.lazy = pages > 4096;
@@ -897,7 +899,7 @@ pub fn neighbours(o: &Options) -> Result<Vec<Row>> {
 // -------------------------------------------------------------------------------------------------
 
 /// Processor time of this thread; wall time where the system does not tell it.
-struct Stopwatch {
+pub struct Stopwatch {
     wall: std::time::Instant,
     processor: Option<u64>,
 }
@@ -913,14 +915,16 @@ impl Stopwatch {
             .ok()
     }
 
-    fn start() -> Self {
+    /// Starts now.
+    pub fn start() -> Self {
         Self {
             wall: std::time::Instant::now(),
             processor: Self::processor(),
         }
     }
 
-    fn seconds(&self) -> f64 {
+    /// Seconds since then.
+    pub fn seconds(&self) -> f64 {
         match (self.processor, Self::processor()) {
             (Some(before), Some(after)) if after > before => (after - before) as f64 / 1e9,
             _ => self.wall.elapsed().as_secs_f64(),
