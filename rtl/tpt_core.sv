@@ -221,7 +221,6 @@ module tpt_core
   logic [MptW-1:0]   eng_wr_data;
   logic              inv_valid, inv_done, sweep_valid, sweep_done, flush_valid, flush_done;
   logic [FieldW-1:0] inv_field;
-  logic [IndexW-1:0] unused_inv_index;
   logic [IndexW-1:0] sweep_index;
   logic              eng_ev_bus, eng_ev_bad, eng_ev_time;
 
@@ -249,7 +248,6 @@ module tpt_core
     .wr_err_i      (eng_wr_err),
     .inv_valid_o   (inv_valid),
     .inv_field_o   (inv_field),
-    .inv_index_o   (unused_inv_index),
     .inv_done_i    (inv_done),
     .sweep_valid_o (sweep_valid),
     .sweep_index_o (sweep_index),
@@ -775,6 +773,6 @@ module tpt_core
   `TPT_ASSERT(FlushAlone_A, !(flush_valid && sweep_valid))
 
   logic unused_ok;
-  assign unused_ok = ^{pre_ctx, unused_inv_index, cl_ready, fence_busy};
+  assign unused_ok = ^{pre_ctx, cl_ready, fence_busy};
 
 endmodule

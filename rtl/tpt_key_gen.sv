@@ -15,15 +15,17 @@
 ///
 /// The two halves are independent and work at the same time, one round per clock:
 ///
-///   tags     Idle ─start─► Speck (27) ─► Mix (8, both roles) ─► Idle
+///   tags     Idle ─start─► Speck (27) ─► Wait for gen ─► Mix (8, both roles) ─► Idle
 ///   fields   Idle ─start─► Local (12) ──────────────────────┐
 ///            Idle ─start─► Decode (12) ─► {role, index} ────┴─► Remote (12) ─► Idle
 ///
 /// Decode takes the index field of an L_Key and undoes the permutation; the field itself is then
-/// that of the local role. A round is undone by the same round on swapped halves, with the round
-/// keys in reverse order. A start while a half is at work begins anew.
+/// that of the local role, and the tags are begun with the index. A round is undone by the same
+/// round on swapped halves, with the round keys in reverse order. A start while at work begins
+/// anew.
 ///
-/// Latency: tags 36 clocks, both fields 25, decoding 12; keys_valid_o comes a clock after the last.
+/// Latency from start: index 12 clocks, both fields 24; tags 36, or 48 with decoding, or 9 after
+/// gen_valid_i; keys_valid_o comes a clock after the last.
 /// Errors: none. Key 0 is never made: a key that comes out as 0 gets tag 1. Without a remote right
 /// the R_Key is 0.
 module tpt_key_gen import tpt_pkg::*; (
@@ -31,13 +33,13 @@ module tpt_key_gen import tpt_pkg::*; (
   input  logic              clk_i,
   input  logic              rst_ni,
 
-  /// Index fields: those of index_i, or those of the index that field_i names.
-  input  logic              fld_start_i,
-  input  logic              fld_decode_i,
+  /// Make the keys of index_i, or of the index that field_i names.
+  input  logic              start_i,
+  input  logic              decode_i,
   input  logic [23:0]       field_i,
-  /// Tags of index_i and gen_i.
-  input  logic              tag_start_i,
   input  logic [IndexW-1:0] index_i,
+  /// Generation, needed for the tags only: they wait for it.
+  input  logic              gen_valid_i,
   input  logic [GenW-1:0]   gen_i,
   /// The region has a remote right, that is, it gets an R_Key. Looked at with keys_valid_o.
   input  logic              has_remote_i,
@@ -51,7 +53,7 @@ module tpt_key_gen import tpt_pkg::*; (
   output logic              dec_valid_o,
   output logic              dec_role_o,
   output logic [IndexW-1:0] dec_index_o,
-  /// Both halves rest. What they have made stays until the next start.
+  /// Fields, or fields and tags, are made. They stay until the next start.
   output logic              fields_valid_o,
   output logic              keys_valid_o,
   output logic [23:0]       lfield_o,
@@ -86,6 +88,7 @@ module tpt_key_gen import tpt_pkg::*; (
   typedef enum logic [1:0] {
     TagIdle,
     TagSpeck,
+    TagWait,
     TagMix
   } tag_e;
   tag_e             tag_state_q;
@@ -96,6 +99,11 @@ module tpt_key_gen import tpt_pkg::*; (
   logic [7:0]       ltag_q, rtag_q;
   logic [63:0]      cipher_next, schedule_next;
 
+  logic              tag_start;
+  logic [IndexW-1:0] tag_index;
+  assign tag_start = (start_i && !decode_i) || dec_valid_o;
+  assign tag_index = dec_valid_o ? dec_index_o : index_i;
+
   assign cipher_next   = speck_mix(x_q, y_q, k_q);
   assign schedule_next = speck_mix(l_q[0], k_q, {27'd0, round_q});
 
@@ -105,12 +113,14 @@ module tpt_key_gen import tpt_pkg::*; (
       round_q     <= 5'd0;
     end else begin
       round_q <= round_q + 5'd1;
-      if (tag_start_i) begin
-        tag_state_q <= TagSpeck;
+      if (start_i || dec_valid_o) begin
+        tag_state_q <= tag_start ? TagSpeck : TagIdle;
         round_q     <= 5'd0;
       end else if ((tag_state_q == TagSpeck) && (round_q == 5'(SpeckRounds - 1))) begin
-        tag_state_q <= TagMix;
-        round_q     <= 5'd0;
+        tag_state_q <= TagWait;
+      end else if (tag_state_q == TagWait) begin
+        if (gen_valid_i) tag_state_q <= TagMix;
+        round_q <= 5'd0;
       end else if ((tag_state_q == TagMix) && (round_q == 5'(TagRounds - 1))) begin
         tag_state_q <= TagIdle;
       end
@@ -119,17 +129,18 @@ module tpt_key_gen import tpt_pkg::*; (
 
   // Sub keys: the low cipher word is for the local role, the high one for the remote.
   always_ff @(posedge clk_i) begin
-    if (tag_start_i) begin
-      x_q    <= TagDomain;
-      y_q    <= {9'd0, index_i};
-      k_q    <= tag_secret_i[31:0];
-      l_q    <= tag_secret_i[127:32];
-      ltag_q <= gen_i;
-      rtag_q <= gen_i;
+    if (tag_start) begin
+      x_q <= TagDomain;
+      y_q <= {9'd0, tag_index};
+      k_q <= tag_secret_i[31:0];
+      l_q <= tag_secret_i[127:32];
     end else if (tag_state_q == TagSpeck) begin
       {x_q, y_q} <= cipher_next;
       k_q        <= schedule_next[31:0];
       l_q        <= {schedule_next[63:32], l_q[2:1]};
+    end else if (tag_state_q == TagWait) begin
+      ltag_q <= gen_i;
+      rtag_q <= gen_i;
     end else if (tag_state_q == TagMix) begin
       x_q    <= {4'd0, x_q[31:4]};
       y_q    <= {4'd0, y_q[31:4]};
@@ -178,11 +189,11 @@ module tpt_key_gen import tpt_pkg::*; (
     end else begin
       step_q <= step_q + 4'd1;
       key_q  <= key_down_q ? (key_q - 4'd1) : (key_q + 4'd1);
-      if (fld_start_i) begin
-        fld_state_q <= fld_decode_i ? FldDecode : FldLocal;
+      if (start_i) begin
+        fld_state_q <= decode_i ? FldDecode : FldLocal;
         step_q      <= 4'd0;
-        key_q       <= fld_decode_i ? 4'(PermRounds - 1) : 4'd0;
-        key_down_q  <= fld_decode_i;
+        key_q       <= decode_i ? 4'(PermRounds - 1) : 4'd0;
+        key_down_q  <= decode_i;
       end else if (last) begin
         fld_state_q <= ((fld_state_q == FldDecode) || (fld_state_q == FldLocal)) ? FldRemote
                                                                                  : FldIdle;
@@ -193,30 +204,30 @@ module tpt_key_gen import tpt_pkg::*; (
     end
   end
 
-  logic [IndexW-1:0] local_index_q;
+  // The remote role begins with the index while its first round key is chosen. The selects are
+  // registers.
+  logic [IndexW-1:0] fld_index_q;
+  logic              remote_first_q, in_round_q;
+  always_ff @(posedge clk_i) begin
+    remote_first_q <= last && !start_i && (fld_state_q != FldIdle) && (fld_state_q != FldRemote);
+    in_round_q     <= !start_i && (fld_state_q != FldIdle) && (step_q < 4'(PermRounds));
+  end
+
   always_ff @(posedge clk_i) begin
     round_key_q <= round_key_d;
-    if (fld_start_i) begin
-      perm_q        <= fld_decode_i ? {field_i[11:0], field_i[23:12]} : {RoleLocal, index_i};
-      lfield_q      <= field_i;
-      local_index_q <= index_i;
-    end else begin
-      unique case (fld_state_q)
-        FldDecode: begin
-          if (last) perm_q <= {RoleRemote, dec_index_o};
-          else if (step_q != 4'd0) perm_q <= perm_round(perm_q, round_key_q, plain_i);
-        end
-        FldLocal: begin
-          if (last) perm_q <= {RoleRemote, local_index_q};
-          else if (step_q != 4'd0) perm_q <= perm_round(perm_q, round_key_q, plain_i);
-          if (last) lfield_q <= perm_q;
-        end
-        FldRemote: begin
-          if (!last && (step_q != 4'd0)) perm_q <= perm_round(perm_q, round_key_q, plain_i);
-        end
-        default: ;
-      endcase
+    if (start_i || remote_first_q || in_round_q) begin
+      if (start_i) begin
+        perm_q <= decode_i ? {field_i[11:0], field_i[23:12]} : {RoleLocal, index_i};
+      end else if (remote_first_q) begin
+        perm_q <= {RoleRemote, fld_index_q};
+      end else begin
+        perm_q <= perm_round(perm_q, round_key_q, plain_i);
+      end
     end
+    if (start_i) lfield_q <= field_i;
+    else if ((fld_state_q == FldLocal) && last) lfield_q <= perm_q;
+    if (start_i) fld_index_q <= index_i;
+    else if (dec_valid_o) fld_index_q <= dec_index_o;
   end
 
   // ---------------------------------------------------------------------------------------------
@@ -240,7 +251,8 @@ module tpt_key_gen import tpt_pkg::*; (
   logic unused_secret;
   assign unused_secret = ^perm_secret_i[127:12*PermRounds];
 
-  `TPT_ASSERT(RoundInRange_A, (tag_state_q == TagIdle) || (round_q < 5'(SpeckRounds)))
+  `TPT_ASSERT(RoundInRange_A, (tag_state_q == TagIdle) || (tag_state_q == TagWait) ||
+              (round_q < 5'(SpeckRounds)))
   `TPT_ASSERT(StepInRange_A, (fld_state_q == FldIdle) || (step_q <= 4'(PermRounds + 1)))
   `TPT_ASSERT(LkeyNeverZero_A, !keys_valid_o || (lkey_o != 32'd0))
   `TPT_ASSERT(RkeyNeverZero_A, !keys_valid_o || !has_remote_i || (rkey_o != 32'd0))

@@ -7,25 +7,41 @@
 /// Registration engine: executes the commands (REG_MR, DEREG_MR, REREG_MR, QUERY), owns the MPT in
 /// memory, the allocation of indices and the making of keys, and clears the table at enable.
 ///
-/// One command is in work at a time, in order. What has to wait for a fence goes to a queue, and
-/// the engine goes on; the rest of such a command (its *tail*) is done when its fence is over, with
-/// priority over new commands.
+/// Commands are begun one after the other, in order. A write is *posted*: the engine goes on with
+/// the next command, and a second, small state machine *settles* the first one when memory has
+/// answered. What has to wait for a fence goes to a queue from there; the rest of such a command
+/// (its *tail*) is done when its fence is over, with priority over new commands.
 ///
-///   REG    arguments ─► index ─► [read FREE entry] ─► keys ─► [sweep] ─► write VALID ─► completion
+///   begun                                                            settled
+///   REG    arguments, meanwhile index ─► keys, [read FREE entry]
+///          ─► [sweep] ─► write VALID ································ completion
 ///   QUERY  key ─► read, check ─► completion with the entry
-///   DEREG  key ─► read, check ─► write INVALID ─► queue ··· fence ···
-///                              tail: write FREE ─► link into the free list ─► completion
-///   REREG  key ─► read, check ─► arguments ─► keys ─► write new, INVALID ─► queue ··· fence ···
-///                              tail: read, check ─► [sweep] ─► write VALID ─► completion
+///   DEREG  key ─► read, check ─► write INVALID ······················ invalidate ─► queue
+///          ··· fence ··· tail: write FREE, link into the free list ·· completion
+///   REREG  key ─► read, check ─► arguments ─► keys
+///          ─► write new, INVALID ···································· invalidate ─► queue
+///          ··· fence ··· tail: read, check ─► [sweep] ─► write VALID ─► completion
 ///
-/// The MPT cache is keyed by the index field of the key, so an entry can be in it twice. The write of
-/// INVALID is followed, after its answer, by the invalidation of the field of the L_Key and of that
-/// of the R_Key; then the fence is asked for, so nothing older is looked up when it has begun. A
-/// write that failed and was undone is treated alike, because its content may have been seen. Other
-/// writes replace an entry that is not VALID: of such a one nothing is in the cache.
+/// At most one REG, one DEREG or REREG, and one tail are posted. A REREG and its tail are waited
+/// for, because the entry as it was is needed to undo them.
+///
+/// **Order.** Commands are settled in their order, and a completion that needs no write waits until
+/// no command before it is posted. The entry of a command is read only when no posted write can be
+/// to it. A REG does not take the last index of the free list while a tail appends to the list, or
+/// the other way round.
+///
+/// **Undoing.** When a posted write has failed, the settling asks the first state machine for the
+/// undo. Whoever waits there for the settling gives up (it has changed nothing yet) and begins its
+/// command again after that, with the index that the failed one has given back.
+///
+/// The MPT cache is keyed by the index field of the key, so an entry can be in it twice. The write
+/// of INVALID is followed, after its answer, by the invalidation of the field of the L_Key and of
+/// that of the R_Key; then the fence is asked for, so nothing older is looked up when it has begun.
+/// A write that failed and was undone is treated alike, because its content may have been seen.
+/// Other writes replace an entry that is not VALID: of such a one nothing is in the cache.
 ///
 /// **Entries in work.** `cur_q` is the entry as read. What is written is a function of it and of
-/// the command (`wr_data`), so that a failed write is undone by writing `cur_q` again.
+/// the command (`wr_data_o`).
 ///
 /// **Indices.** 0 is never handed out. Fresh indices 1, 2, 3, ... come first; when there are none,
 /// the free list, first freed first reused. The list is threaded through the FREE entries (`bound`
@@ -34,15 +50,17 @@
 ///
 /// **Errors.** Every memory error ends in StsBus, never in a hang:
 /// * REG, DEREG, REREG, first write fails: the old entry is written again, and everything is as it
-///   was before. If that fails as well, a new index is retired (not handed out again), and the
-///   entry of an old one is whatever the memory kept.
+///   was before (for a DEREG it is read again, and made VALID if it is found INVALID). If that
+///   fails as well, a new index is retired (not handed out again), and the entry of an old one is
+///   whatever the memory kept.
 /// * Tail of a DEREG: the keys are dead and the fence is over; the index is retired.
 /// * Tail of a REREG: the entry stays INVALID (keys dead, fence over); the index is retired.
 /// * Clearing: `clear_error_o`, and the unit does not become ready until disabled and enabled.
 /// An entry read for a command with a wrong CRC, or that is not what it must be: StsMptBad.
 ///
-/// Latency without memory and fence: REG 80 to 105 clocks, QUERY 30, DEREG 50 and 30 for its tail,
-/// REREG 95 and 50 for its tail.
+/// Latency without memory and fence: REG 65 clocks (85 with an index of the free list), QUERY 35,
+/// DEREG 50 and 25 or 40 for its tail, REREG 85 and 45 for its tail. Throughput: REG and DEREG in
+/// turn take 170 clocks, 190 with the free list, and one read of memory per pair, or two.
 module tpt_reg_engine import tpt_pkg::*; #(
   /// Deepest tree of table pages, 1 to 4.
   parameter int unsigned MaxLevels  = 3,
@@ -90,8 +108,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
   input  logic [MptW-1:0]   rd_rsp_data_i,
   input  logic              rd_rsp_err_i,
 
-  /// Write of an MPT entry: done in or after the clock of ready, in order. One outstanding, but
-  /// for the clearing, where as many are offered as the writer takes (at most 255).
+  /// Write of an MPT entry: done in or after the clock of ready, in order. At most 5 outstanding,
+  /// but for the clearing, where as many are offered as the writer takes (at most 255).
   output logic              wr_valid_o,
   input  logic              wr_ready_i,
   output logic [63:0]       wr_addr_o,
@@ -101,10 +119,9 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
   /// Invalidate what the MPT cache holds under one index field of a key, key[31:8]. Valid is held
   /// until done (one clock), after which no look-up of this field sees an older content of the
-  /// entry. The index is that of the field.
+  /// entry.
   output logic              inv_valid_o,
-  output logic [23:0]       inv_field_o,
-  output logic [IndexW-1:0] inv_index_o,
+  output logic [FieldW-1:0] inv_field_o,
   input  logic              inv_done_i,
 
   /// Remove all lines of one index from the MTT cache. Valid is held until done (one clock).
@@ -140,16 +157,16 @@ module tpt_reg_engine import tpt_pkg::*; #(
     StClear,     // address of the entry to clear
     StPend,      // a fence ran out of time
     StTail,      // fence over: begin the tail
+    StFix,       // a posted write failed: begin to undo it
     StDispatch,  // begin a command
     StKeyDec,    // key -> role, index
     StKeyLim,    // index in the table?
-    StRdReq,     // read the entry
-    StRdWait,
+    StRdWait,    // read the entry
     StRdCrc,     // CRC of the entry read
     StCheck,     // compare
     StRule,      // first rule that fails
     StResult,    // decide
-    StArg0,      // arguments: masks, start + length
+    StArg0,      // choose the index of a REG; arguments: masks, start + length
     StArg1,      // rules, offset + length
     StArg2,      // first rule that fails
     StArg3,      // decide on the plain rules
@@ -157,16 +174,17 @@ module tpt_reg_engine import tpt_pkg::*; #(
     StCap,       // against the table: shift by log2 of the capacity
     StSmall,
     StAlign,     // frames, one per clock, verdict two clocks later
-    StAlloc,     // choose the index
-    StKeyStart,
+    StAlloc,     // room: index, or place in the queue
     StKeyWait,   // make keys
     StSweep,     // generation wrapped: sweep the MTT cache
     StWrCrc,     // CRC of the entry to be written
+    StWrSet,     // CRC known already: only the entry settles
     StWrReq,     // write it
-    StWrWait,
-    StInvLocal,  // invalidate it in the MPT cache: field of the L_Key
-    StInvRemote, // field of the R_Key
-    StWrDone,    // next step of the command
+    StWrWait,    // not posted: wait for the answer
+    StWrDone,    // next step
+    StEndWait,   // REREG: the old entry is kept until the write of INVALID is settled
+    StInvWait,   // tail of a REREG, undone: invalidate
+    StOrder,     // wait for commands before this one
     StCpl        // hand over the completion
   } fsm_e;
 
@@ -182,6 +200,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   typedef enum logic [1:0] {
     JobCmd,   // a command
     JobTail,  // the tail of a DEREG or REREG
+    JobFix,   // the undo of a posted write
     JobClear  // one entry of the clearing
   } job_e;
 
@@ -193,6 +212,53 @@ module tpt_reg_engine import tpt_pkg::*; #(
     WrFree    // a FREE entry with a generation and a next index
   } wr_e;
 
+  /// Who waits for the answer to a write.
+  typedef enum logic [1:0] {
+    AnsReg,   // REG, posted
+    AnsEnd,   // first write of DEREG or REREG, posted
+    AnsFree,  // tail of a DEREG, posted
+    AnsFsm    // the state machine
+  } ans_e;
+
+  /// What the settling of posted writes does.
+  typedef enum logic [2:0] {
+    SetIdle,
+    SetFix,     // the state machine is asked to undo a write
+    SetLocal,   // invalidate: field of the L_Key
+    SetRemote,  // field of the R_Key
+    SetPush,    // ask for the fence
+    SetCpl      // offer the completion
+  } set_e;
+
+  /// Whose write is settled.
+  typedef enum logic [1:0] {
+    OfReg,
+    OfEnd,
+    OfTail,
+    OfFsm   // the undone tail of a REREG: only invalidated
+  } of_e;
+
+  /// A REG whose write is posted, and, while nothing is, the tail of a REREG.
+  typedef struct packed {
+    logic [15:0]       id;
+    logic [IndexW-1:0] index;
+    logic              fresh;
+    logic [GenW-1:0]   gen;    // of the FREE entry
+    logic [IndexW-1:0] next;   // of the FREE entry
+    logic [31:0]       lkey;
+    logic [31:0]       rkey;
+  } reg_t;
+
+  /// A DEREG or REREG whose first write is posted.
+  typedef struct packed {
+    logic [15:0]       id;
+    logic              rereg;
+    logic [IndexW-1:0] index;
+    logic [GenW-1:0]   gen;
+    logic [23:0]       lfield;
+    logic [23:0]       rfield;
+  } end_t;
+
   /// A command that waits for its fence.
   typedef struct packed {
     logic [15:0]       id;
@@ -200,8 +266,6 @@ module tpt_reg_engine import tpt_pkg::*; #(
     logic [IndexW-1:0] index;
     logic [GenW-1:0]   gen;
     logic [7:0]        ticket;
-    logic [31:0]       lkey;   // REREG
-    logic [31:0]       rkey;
     logic [31:0]       since;  // clock of its entry
   } wait_t;
 
@@ -257,6 +321,15 @@ module tpt_reg_engine import tpt_pkg::*; #(
   endfunction
   localparam crc_map_t CrcMap = crc_map();
 
+  // What the CRC of an entry changes by when VALID becomes INVALID, or the other way.
+  function automatic logic [15:0] crc_of_state();
+    logic [15:0] c;
+    c = crc16_word(16'd0, 64'(StValid ^ StInvalid));
+    for (int unsigned w = 1; w < 8; w++) c = crc16_word(c, 64'd0);
+    return c;
+  endfunction
+  localparam logic [15:0] CrcOfState = crc_of_state();
+
   // ---------------------------------------------------------------------------------------------
   // State
   // ---------------------------------------------------------------------------------------------
@@ -271,11 +344,10 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
   cmd_t              cmd_q;
   logic              cmd_full_q;
-  logic              cmd_fin_q;          // its completion has been made
+  logic              cmd_fin_q;          // its completion is on its way
   logic              turn_q;             // after a clearing step a command may go first
   logic [15:0]       id_q;
   logic [3:0]        op_q;
-  logic [31:0]       lkey_q, rkey_q;
   logic [IndexW-1:0] index_q;
   logic              role_q;
   mpt_entry_t        cur_q;
@@ -284,10 +356,10 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic              werr_q;
   logic [IndexW-1:0] tail_index_q;       // of the waiting command whose tail is in work
   logic [GenW-1:0]   tail_gen_q;
-  logic [GenW-1:0]   gen_next;           // generation that a registration of cur_q gets
+  logic [GenW-1:0]   cur_gen, gen_next;  // generation of the entry, and that of its registration
 
   logic [IndexW:0]   fresh_q;            // next fresh index; mpt_size_i: none left
-  logic              from_fresh_q;
+  logic              from_fresh_q, from_list_q;  // where the index of a REG comes from
   logic [IndexW-1:0] fl_head_q, fl_tail_q;
   logic [GenW-1:0]   fl_tail_gen_q;
   logic [IndexW:0]   fl_cnt_q;
@@ -296,19 +368,224 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic [7:0]        clr_out_q;          // clearing writes that wait for their answer
 
   // Strobes of the state machine.
-  logic    load_cmd, load_pend, load_clear, load_fresh, load_list, load_link;
-  logic    fin, fin_cmd, fin_keys, fin_query, push, commit, append;
+  logic    load_cmd, load_pend, load_clear, load_index, load_link, read;
+  logic    fin, fin_cmd, fin_keys, fin_query, issue, fixed, fix_err;
   status_e fin_status;
   logic    cnt_clr, cnt_inc;
+
+  // Between the parts.
+  logic [31:0] gen_lkey, gen_rkey;      // keys of the command in work
+  logic [23:0] gen_lfield, gen_rfield;  // index fields of the command in work
+  logic        rd_busy;                 // a read is wanted or under way
+  logic        rd_stuck;                // its entry has a write on its way
+  logic        rd_got_q, rd_err_q;      // it has been answered
+  logic        wr_stuck_q;                // another REG is posted
+  logic        fsm_answer;              // answer to a write that is not posted
+  logic        fsm_cpl_take;            // completion of the state machine taken
 
   logic active;
   assign active = (init_q == InitReady) && enable_i;
 
-  logic is_reg, is_dereg, is_rereg, is_query;
-  assign is_reg   = (op_q == CmdRegMr);
-  assign is_dereg = (op_q == CmdDeregMr);
-  assign is_rereg = (op_q == CmdReregMr);
-  assign is_query = (op_q == CmdQuery);
+  logic is_reg_q, is_dereg_q, is_rereg_q, is_query_q;
+  // With op_q, but decoded before.
+  logic [3:0] op_next;
+  always_ff @(posedge clk_i) begin
+    if (state_q == StIdle) begin
+      is_reg_q   <= (op_next == CmdRegMr);
+      is_dereg_q <= (op_next == CmdDeregMr);
+      is_rereg_q <= (op_next == CmdReregMr);
+      is_query_q <= (op_next == CmdQuery);
+    end
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Posted writes. At most one REG, one DEREG or REREG and one tail wait for their answers; each
+  // has its registers here, and they are settled by a state machine of their own.
+  // ---------------------------------------------------------------------------------------------
+  reg_t       reg_q;                     // REG
+  end_t       end_q;                     // DEREG, REREG
+  logic       reg_busy_q, reg_done_q, reg_err_q;
+  logic       end_busy_q, end_done_q, end_err_q;
+  logic       end_first_q;               // if both wait: which one is older
+  logic       tail_busy_q, tail_more_q, tail_err_q;
+  logic [1:0] tail_out_q;                // its writes that wait for their answer
+  logic       fix_q;                     // the state machine is asked to undo a write
+  set_e       set_q;
+  of_e        of_q;
+  logic       wr_take, clr_done, posted_none;
+  ans_e       wr_ans_q;                    // whose the offered write is
+  ans_e [7:0] ans_q;                     // of the writes that wait, in order
+  logic [3:0] ans_cnt_q;
+  ans_e       ans_now;
+  logic       ans_push, ans_pop;
+  logic       reg_settled, end_settled, tail_settled, set_cpl_take;
+  logic       push, append, restore;
+
+  // In the clock after the write was taken everything about it is still there.
+  logic       reg_load_q, end_load_q;
+  logic [3:0] issued_q;  // what a REG has taken is not yet seen everywhere
+  always_ff @(posedge clk_i) begin
+    reg_load_q <= wr_take && !step_q && ((wr_ans_q == AnsReg) ||
+                                         ((job_q == JobTail) && is_rereg_q));
+    end_load_q <= wr_take && (wr_ans_q == AnsEnd);
+    issued_q   <= {issued_q[2:0], issue};
+  end
+
+  assign posted_none = !reg_busy_q && !end_busy_q;
+  assign ans_push    = wr_take && (job_q != JobClear);
+  assign ans_pop     = wr_done_i && !clr_done;
+  assign ans_now     = (ans_cnt_q == 4'd0) ? wr_ans_q : ans_q[0];
+
+  // Settled before a write is offered.
+  always_ff @(posedge clk_i) begin
+    wr_ans_q <= AnsFsm;
+    if ((job_q == JobCmd) && !step_q) wr_ans_q <= is_reg_q ? AnsReg : AnsEnd;
+    if ((job_q == JobTail) && !is_rereg_q) wr_ans_q <= AnsFree;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      ans_q     <= '{default: AnsFsm};
+      ans_cnt_q <= 4'd0;
+    end else begin
+      ans_cnt_q <= ans_cnt_q + 4'(ans_push) - 4'(ans_pop);
+      for (int unsigned k = 0; k < 8; k++) begin
+        if (ans_pop) ans_q[k] <= (k < 7) ? ans_q[(k+1)&7] : AnsFsm;
+        if (ans_push && (ans_cnt_q == (4'(k) + 4'(ans_pop)))) ans_q[k] <= wr_ans_q;
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (reg_load_q) begin
+      reg_q.id    <= id_q;
+      reg_q.index <= index_q;
+      reg_q.fresh <= from_fresh_q;
+      reg_q.gen   <= cur_gen;
+      reg_q.next  <= from_fresh_q ? '0 : cur_q.bound;
+      // The tags of a REREG are in its entry.
+      reg_q.lkey  <= gen_lkey;
+      reg_q.rkey  <= gen_rkey;
+      if (job_q == JobTail) begin
+        reg_q.lkey[7:0] <= cur_q.lkey_tag;
+        reg_q.rkey[7:0] <= cur_q.rkey_tag;
+      end
+    end
+    if (end_load_q) begin
+      end_q.id     <= id_q;
+      end_q.rereg  <= is_rereg_q;
+      end_q.index  <= index_q;
+      end_q.gen    <= is_rereg_q ? gen_next : cur_q.gen;
+      end_q.lfield <= gen_lfield;
+      end_q.rfield <= gen_rfield;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      reg_busy_q  <= 1'b0;
+      reg_done_q  <= 1'b0;
+      reg_err_q   <= 1'b0;
+      end_busy_q  <= 1'b0;
+      end_done_q  <= 1'b0;
+      end_err_q   <= 1'b0;
+      end_first_q <= 1'b0;
+      tail_busy_q <= 1'b0;
+      tail_more_q <= 1'b0;
+      tail_err_q  <= 1'b0;
+      tail_out_q  <= 2'd0;
+    end else begin
+      if (issue) end_first_q <= is_reg_q;
+      reg_busy_q <= (reg_busy_q || (issue && is_reg_q)) && !reg_settled;
+      reg_done_q <= (reg_done_q || (ans_pop && (ans_now == AnsReg))) && !reg_settled;
+      if (ans_pop && (ans_now == AnsReg)) reg_err_q <= wr_err_i;
+      end_busy_q <= (end_busy_q || (issue && !is_reg_q)) && !end_settled;
+      end_done_q <= (end_done_q || (ans_pop && (ans_now == AnsEnd))) && !end_settled;
+      if (ans_pop && (ans_now == AnsEnd)) end_err_q <= wr_err_i;
+      if ((state_q == StTail) && !is_rereg_q) begin
+        tail_busy_q <= 1'b1;
+        tail_more_q <= 1'b1;
+        tail_err_q  <= 1'b0;
+      end else begin
+        if (tail_settled) tail_busy_q <= 1'b0;
+        if (ans_push && (wr_ans_q == AnsFree) && !load_link) tail_more_q <= 1'b0;
+        if (ans_pop && (ans_now == AnsFree) && wr_err_i) tail_err_q <= 1'b1;
+      end
+      tail_out_q <= tail_out_q + 2'(ans_push && (wr_ans_q == AnsFree)) -
+                    2'(ans_pop && (ans_now == AnsFree));
+    end
+  end
+
+  // Settling, oldest command first.
+  logic reg_turn, end_turn, tail_turn, set_err_q;
+  assign reg_turn  = reg_done_q && !(end_busy_q && end_first_q);
+  assign end_turn  = end_done_q && !(reg_busy_q && !end_first_q);
+  assign tail_turn = tail_busy_q && !tail_more_q && (tail_out_q == 2'd0);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      set_q     <= SetIdle;
+      of_q      <= OfReg;
+      fix_q     <= 1'b0;
+      set_err_q <= 1'b0;
+    end else begin
+      unique case (set_q)
+        SetIdle: begin
+          if (reg_turn) begin
+            of_q      <= OfReg;
+            set_err_q <= reg_err_q;
+            fix_q     <= reg_err_q;
+            set_q     <= reg_err_q ? SetFix : SetCpl;
+          end else if (end_turn) begin
+            of_q      <= OfEnd;
+            set_err_q <= end_err_q;
+            fix_q     <= end_err_q;
+            set_q     <= end_err_q ? SetFix : SetLocal;
+          end else if (tail_turn) begin
+            of_q      <= OfTail;
+            set_err_q <= tail_err_q;
+            set_q     <= SetCpl;
+          end else if (state_q == StInvWait) begin
+            of_q      <= OfFsm;
+            set_q     <= SetLocal;
+          end
+        end
+        SetFix: begin
+          if (fixed) begin
+            fix_q <= 1'b0;
+            set_q <= SetLocal;
+          end
+        end
+        SetLocal: if (inv_done_i) set_q <= SetRemote;
+        SetRemote: begin
+          if (inv_done_i) begin
+            if (of_q == OfFsm) set_q <= SetIdle;
+            else set_q <= set_err_q ? SetCpl : SetPush;
+          end
+        end
+        SetPush: set_q <= SetIdle;
+        default: if (set_cpl_take) set_q <= SetIdle;
+      endcase
+    end
+  end
+
+  assign push         = (set_q == SetPush);
+  assign reg_settled  = set_cpl_take && (of_q == OfReg);
+  assign end_settled  = push || (set_cpl_take && (of_q == OfEnd));
+  assign tail_settled = set_cpl_take && (of_q == OfTail);
+  assign append       = tail_settled && !set_err_q;
+  // A new index whose write was undone is the next one again. If it could not be undone it is lost.
+  assign restore      = fixed && (of_q == OfReg) && !fix_err;
+
+  // The fields of what is settled; those of a new registration are in its keys.
+  assign inv_valid_o = (set_q == SetLocal) || (set_q == SetRemote);
+  always_comb begin
+    if (of_q == OfEnd) begin
+      inv_field_o = (set_q == SetRemote) ? end_q.rfield : end_q.lfield;
+    end else begin
+      inv_field_o = (set_q == SetRemote) ? reg_q.rkey[31:8] : reg_q.lkey[31:8];
+    end
+  end
 
   // ---------------------------------------------------------------------------------------------
   // Queue of commands that wait for a fence. The first `pend_q` of them have been answered PENDING.
@@ -317,6 +594,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic [QueW-1:0] que_rd_q, que_wr_q, pend_rd_q;
   logic [QueW:0]   que_cnt_q, pend_q;
   wait_t           head, pend_head, que_in;
+  wait_t           head_q, pend_head_q;  // a clock later, before they are used
   logic            que_full, que_any;
   logic [7:0]      head_age;
   logic            tail_q;              // the fence of the head is over
@@ -333,13 +611,11 @@ module tpt_reg_engine import tpt_pkg::*; #(
   assign head_age  = fence_done_ticket_i - head.ticket;
 
   assign que_in = '{
-    id:     id_q,
-    rereg:  is_rereg,
-    index:  index_q,
-    gen:    is_rereg ? gen_next : cur_q.gen,
+    id:     end_q.id,
+    rereg:  end_q.rereg,
+    index:  end_q.index,
+    gen:    end_q.gen,
     ticket: fence_ticket_i,
-    lkey:   lkey_q,
-    rkey:   rkey_q,
     since:  now_q
   };
   assign fence_req_o = push;
@@ -374,15 +650,30 @@ module tpt_reg_engine import tpt_pkg::*; #(
       pend_q    <= pend_q + (QueW + 1)'(load_pend) - (QueW + 1)'(pop && (pend_q != '0));
       now_q     <= now_q + 32'd1;
       elapsed_q <= now_q - pend_head.since;
-      // Both lag behind the pointers; the engine is not idle again before they are right, and a
-      // time out is muted while it may speak of the entry before.
+      // Both lag behind the pointers: a time out is muted while it may speak of the entry before,
+      // and see tail_go.
       tail_q    <= que_any && !head_age[7] && !pop;
-      pop_q     <= fin && (job_q == JobTail);
+      pop_q     <= (fin && (job_q == JobTail)) || tail_settled;
       over_q    <= (elapsed_q >= fence_time_i);
       timeout_q <= (que_cnt_q != pend_q) && (fence_time_i != 32'd0) && over_q &&
                    (mute_q == 2'b00) && !pend_step && !push;
       mute_q    <= {mute_q[0], pend_step || push};
     end
+  end
+
+  // A tail does not begin while a posted REG has taken the last index of the list: it would not
+  // know whether to link to it. (And see StArg0.) The tail of a REREG uses the entry and waits
+  // until nothing is posted that might have to be undone meanwhile.
+  logic tail_want, tail_go_q, pend_go, pend_none_q, list_short;
+  assign tail_want  = tail_q && !tail_busy_q && !pop_q;
+  assign pend_go    = timeout_q && !pop_q && !(tail_busy_q && pend_none_q);
+  assign list_short = !list_any_q || list_one_q;
+  always_ff @(posedge clk_i) begin
+    head_q      <= head;
+    pend_head_q <= pend_head;
+    pend_none_q <= (pend_q == '0);
+    tail_go_q   <= (issued_q == 4'd0) && !issue &&
+                   (head.rereg ? posted_none : !(reg_busy_q && !reg_q.fresh && !list_any_q));
   end
 
   // ---------------------------------------------------------------------------------------------
@@ -392,22 +683,24 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic               use_tr, use_pd, use_acc;   // the command replaces these fields
   mpt_entry_t         ent;
 
-  assign gen_next = cur_q.gen + 8'd1;
-  assign use_tr   = is_reg || cmd_q.rereg[ReregTranslation];
-  assign use_pd   = is_reg || cmd_q.rereg[ReregPd];
-  assign use_acc  = is_reg || cmd_q.rereg[ReregAccess];
+  assign cur_gen  = (is_reg_q && from_fresh_q) ? 8'd0 : cur_q.gen;
+  assign gen_next = cur_gen + 8'd1;
+  assign use_tr   = is_reg_q || cmd_q.rereg[ReregTranslation];
+  assign use_pd   = is_reg_q || cmd_q.rereg[ReregPd];
+  assign use_acc  = is_reg_q || cmd_q.rereg[ReregAccess];
   assign acc_next = use_acc ? pack_access(cmd_q.access) : cur_q.access;
 
   // Selects, a clock behind what they are made of: settled before the first word is taken.
-  logic sel_zero_q, sel_new_q, sel_tr_q, sel_pd_q, sel_acc_q, sel_state_q, sel_free_q;
+  logic sel_zero_q, sel_new_q, sel_tr_q, sel_pd_q, sel_acc_q, sel_state_q, sel_free_q, sel_crc_q;
   always_ff @(posedge clk_i) begin
-    sel_zero_q  <= (wr_kind_q == WrFree) || ((wr_kind_q == WrNew) && is_reg);
+    sel_zero_q  <= (wr_kind_q == WrFree) || ((wr_kind_q == WrNew) && is_reg_q);
     sel_new_q   <= (wr_kind_q == WrNew);
     sel_tr_q    <= (wr_kind_q == WrNew) && use_tr;
     sel_pd_q    <= (wr_kind_q == WrNew) && use_pd;
     sel_acc_q   <= (wr_kind_q == WrNew) && use_acc;
     sel_state_q <= (wr_kind_q == WrNew) || (wr_kind_q == WrState);
-    sel_free_q  <= (wr_kind_q == WrFree) && (job_q == JobTail);
+    sel_free_q  <= (wr_kind_q == WrFree) && (job_q != JobClear);
+    sel_crc_q   <= (wr_kind_q == WrFree) || (wr_kind_q == WrNew);
   end
 
   always_comb begin
@@ -415,11 +708,11 @@ module tpt_reg_engine import tpt_pkg::*; #(
     if (sel_state_q) ent.state = wr_state_q;
     if (sel_new_q) begin
       ent.gen      = gen_next;
-      ent.lkey_tag = lkey_q[7:0];
-      ent.rkey_tag = rkey_q[7:0];
+      ent.lkey_tag = gen_lkey[7:0];
+      ent.rkey_tag = gen_rkey[7:0];
     end
     if (sel_acc_q) ent.access = pack_access(cmd_q.access);
-    if (sel_pd_q) ent.pd = is_reg ? cmd_q.pd : cmd_q.new_pd;
+    if (sel_pd_q) ent.pd = is_reg_q ? cmd_q.pd : cmd_q.new_pd;
     if (sel_tr_q) begin
       ent.start     = cmd_q.start;
       ent.length    = cmd_q.length;
@@ -430,10 +723,10 @@ module tpt_reg_engine import tpt_pkg::*; #(
       for (int unsigned f = 0; f < 4; f++) ent.frame[f] = cmd_q.frame[f][63:12];
     end
     // FREE, in a tail: the index itself with its generation; then the old tail of the list, which
-    // gets this index as its next one. While clearing: zero.
+    // gets this index as its next one. Undone: as it was. While clearing: zero.
     if (sel_free_q) begin
-      ent.gen   = step_q ? fl_tail_gen_q : tail_gen_q;
-      ent.bound = step_q ? tail_index_q : '0;
+      ent.gen   = (job_q == JobFix) ? reg_q.gen : step_q ? fl_tail_gen_q : tail_gen_q;
+      ent.bound = (job_q == JobFix) ? reg_q.next : step_q ? tail_index_q : '0;
     end
     ent.crc = 16'd0;
   end
@@ -470,7 +763,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
   mpt_entry_t wr_entry;
   always_comb begin
     wr_entry     = ent;
-    wr_entry.crc = crc_q;
+    // An entry that is kept, but for its state, had the right CRC.
+    wr_entry.crc = sel_crc_q ? crc_q : (cur_q.crc ^ (sel_state_q ? CrcOfState : 16'd0));
   end
   assign wr_data_o = wr_entry;
 
@@ -536,8 +830,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
   } arg_t;
   arg_t                  arg_q;
   logic [64:0]           sum_q;        // start + length
-  logic [64:0]           end_q;        // offset in the first page + length
-  logic [64:0]           page_q;       // end_q, shifted
+  logic [64:0]           span_q;       // offset in the first page + length
+  logic [64:0]           page_q;       // span_q, shifted
   logic                  sticky_q;     // a 1 was shifted out
   logic [MaxLogPage-1:0] mask_q;
   logic [5:0]            shift_q;      // bits still to shift
@@ -591,7 +885,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     arg_q.level  <= ((cmd_q.level > 3'(MaxLevels)) && (cmd_q.level != LevelFlat)) ||
                     (is_tree(cmd_q.level) && ((cmd_q.log_tpage < 5'(MinLogTPage)) ||
                                               (cmd_q.log_tpage > 5'(MaxLogTPage))));
-    end_q        <= {22'd0, cmd_q.start[MaxLogPage-1:0] & mask_q} + {1'b0, cmd_q.length};
+    span_q       <= {22'd0, cmd_q.start[MaxLogPage-1:0] & mask_q} + {1'b0, cmd_q.length};
     sum_q        <= {1'b0, cmd_q.start} + {1'b0, cmd_q.length};
     align_q      <= align_log;
     mask_q       <= low_mask((state_q == StAlign) ? align_q : cmd_q.log_page);
@@ -600,7 +894,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
                     (tree_bits > 6'(PageIdxW))   ? 6'(PageIdxW) : tree_bits;
     unique case (state_q)
       StArg3: begin
-        page_q   <= end_q;
+        page_q   <= span_q;
         sticky_q <= 1'b0;
         shift_q     <= cmd_q.log_page;  // at least 12
         shift_big_q <= 1'b1;
@@ -644,13 +938,28 @@ module tpt_reg_engine import tpt_pkg::*; #(
   // ---------------------------------------------------------------------------------------------
   // Keys
   // ---------------------------------------------------------------------------------------------
-  // The key of a command is decoded as soon as the command is begun; then the key generator makes
-  // the field of the R_Key while the entry is read.
+  // The key of a command is decoded as soon as the command is begun. Then, while its entry is read,
+  // and for a REG while its arguments are checked, the key generator goes on with the new keys as
+  // far as it can: the index fields are needed to end the old keys, too.
   logic              dec_valid, dec_role, idx_bad_q;
   logic [IndexW-1:0] dec_index;
   logic              gen_fields_valid, gen_valid, keys_take;
-  logic [23:0]       gen_lfield, gen_rfield;
-  logic [31:0]       gen_lkey, gen_rkey;
+
+  logic gen_start_q, gen_decode_q;
+  always_ff @(posedge clk_i) begin
+    gen_start_q  <= rst_ni && (load_cmd || ((state_q == StArg1) && is_reg_q) ||
+                               (state_q == StTail));
+    gen_decode_q <= load_cmd;
+  end
+
+  // The access of a tail is in its entry.
+  logic [AccessW-1:0] acc_keys;
+  logic               has_remote_q;
+  assign acc_keys = (job_q == JobTail) ? cur_q.access : acc_next;
+  always_ff @(posedge clk_i) begin
+    has_remote_q <= acc_keys[AccRemoteWrite] || acc_keys[AccRemoteRead] ||
+                    acc_keys[AccRemoteAtomic];
+  end
 
   always_ff @(posedge clk_i) idx_bad_q <= ({1'b0, dec_index} >= mpt_size_i);
   assign keys_take = (state_q == StKeyWait) && gen_valid;
@@ -658,14 +967,13 @@ module tpt_reg_engine import tpt_pkg::*; #(
   tpt_key_gen u_key_gen (
     .clk_i,
     .rst_ni,
-    .fld_start_i   (load_cmd || ((state_q == StKeyStart) && is_reg)),
-    .fld_decode_i  (load_cmd),
+    .start_i       (gen_start_q),
+    .decode_i      (gen_decode_q),
     .field_i       (cmd_q.key[31:8]),
-    .tag_start_i   (state_q == StKeyStart),
     .index_i       (index_q),
+    .gen_valid_i   ((is_reg_q && from_fresh_q) || rd_got_q),
     .gen_i         (gen_next),
-    .has_remote_i  (acc_next[AccRemoteWrite] || acc_next[AccRemoteRead] ||
-                    acc_next[AccRemoteAtomic]),
+    .has_remote_i  (has_remote_q),
     .plain_i,
     .perm_secret_i,
     .tag_secret_i,
@@ -684,21 +992,22 @@ module tpt_reg_engine import tpt_pkg::*; #(
   // State machine
   // ---------------------------------------------------------------------------------------------
   status_e key_sts_q, arg_sts_q;
-  logic    tail_bad_q, list_bad_q;  // entry is not what a tail, or the free list, expects
+  logic    key_ok_q, arg_ok_q;
+  // The entry is not what a tail, the free list, or an undo expects.
+  logic    tail_bad_q, list_bad_q, fix_bad_q;
   always_ff @(posedge clk_i) begin
-    key_sts_q  <= key_status(chk_q, is_query);
+    key_sts_q  <= key_status(chk_q, is_query_q);
+    key_ok_q   <= (key_status(chk_q, is_query_q) == StsOk);
     arg_sts_q  <= arg_status(arg_q, use_tr, use_acc);
+    arg_ok_q   <= (arg_status(arg_q, use_tr, use_acc) == StsOk);
     tail_bad_q <= chk_q.crc || !chk_q.inval || chk_q.gen;
     list_bad_q <= chk_q.crc || !chk_q.free || chk_q.next;
+    fix_bad_q  <= chk_q.crc || !chk_q.inval;
   end
 
-  // A VALID entry may have been seen before this write: that of a DEREG or REREG, or the new one
-  // whose write was undone.
-  logic inv_need;
-  assign inv_need = (job_q == JobCmd) ? (!is_reg || step_q) : (is_rereg && step_q);
-
+  logic fix_reg;  // what is undone is a REG
+  assign fix_reg = (of_q == OfReg);
   logic undo;       // write cur_q again
-  logic write;      // another write after this one
   logic clear_more;
   logic clr_left_q;  // entries are left to clear
   assign clear_more = (init_q == InitClear) && enable_i && clr_left_q;
@@ -712,18 +1021,17 @@ module tpt_reg_engine import tpt_pkg::*; #(
     load_cmd     = 1'b0;
     load_pend    = 1'b0;
     load_clear   = 1'b0;
-    load_fresh   = 1'b0;
-    load_list    = 1'b0;
+    load_index   = 1'b0;
     load_link    = 1'b0;
+    read         = 1'b0;
     fin          = 1'b0;
     fin_status   = StsOk;
     fin_keys     = 1'b0;
     fin_query    = 1'b0;
-    push         = 1'b0;
-    commit       = 1'b0;
-    append       = 1'b0;
+    issue        = 1'b0;
+    fixed        = 1'b0;
+    fix_err      = 1'b0;
     undo         = 1'b0;
-    write        = 1'b0;
     cnt_clr      = 1'b0;
     cnt_inc      = 1'b0;
 
@@ -731,10 +1039,15 @@ module tpt_reg_engine import tpt_pkg::*; #(
       StIdle: begin
         cnt_clr = 1'b1;
         step_d  = 1'b0;
-        if (tail_q) begin
-          job_d   = JobTail;
-          state_d = StTail;
-        end else if (timeout_q) begin
+        if (fix_q) begin
+          job_d   = JobFix;
+          state_d = StFix;
+        end else if (tail_want) begin
+          if (tail_go_q) begin
+            job_d   = JobTail;
+            state_d = StTail;
+          end
+        end else if (pend_go) begin
           load_pend = 1'b1;
           job_d     = JobCmd;
           state_d   = StPend;
@@ -754,31 +1067,42 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
       StPend: begin
         fin        = 1'b1;
-        state_d    = StCpl;
         fin_status = StsPending;
       end
 
       StTail: begin
-        if (is_rereg) begin
-          state_d = StRdReq;
+        if (is_rereg_q) begin
+          read    = 1'b1;
+          state_d = StRdWait;
         end else begin
           state_d   = StWrCrc;
           wr_kind_d = WrFree;
         end
       end
 
+      // The FREE entry of a REG is known; the entry of a DEREG is read again. A REREG waits for its
+      // turn in StEndWait.
+      StFix: begin
+        if (fix_reg) begin
+          state_d   = StWrCrc;
+          wr_kind_d = WrFree;
+        end else begin
+          read    = 1'b1;
+          state_d = StRdWait;
+        end
+      end
+
       // A command that will need the queue waits here for room, unless only a consumer that has
       // run out of time can make it.
       StDispatch: begin
-        fin     = 1'b1;
-        state_d = StCpl;
+        fin = 1'b1;
         if (!active) fin_status = StsDisabled;
-        else if (is_rereg && (cmd_q.rereg == 3'd0)) fin_status = StsBadRereg;
-        else if (!(is_reg || is_dereg || is_rereg || is_query)) fin_status = StsBadOp;
+        else if (is_rereg_q && (cmd_q.rereg == 3'd0)) fin_status = StsBadRereg;
+        else if (!(is_reg_q || is_dereg_q || is_rereg_q || is_query_q)) fin_status = StsBadOp;
         else begin
           fin = 1'b0;
-          if ((is_dereg || is_rereg) && que_full && (pend_q == '0)) state_d = StIdle;
-          else if (is_reg) state_d = StArg0;
+          if ((is_dereg_q || is_rereg_q) && que_full && (pend_q == '0)) state_d = StIdle;
+          else if (is_reg_q) state_d = StArg0;
           else state_d = StKeyDec;
         end
       end
@@ -787,28 +1111,30 @@ module tpt_reg_engine import tpt_pkg::*; #(
       StKeyLim: begin
         if (idx_bad_q) begin
           fin        = 1'b1;
-          state_d    = StCpl;
           fin_status = StsKeyIndex;
         end else begin
-          state_d = StRdReq;
+          read    = 1'b1;
+          state_d = StRdWait;
         end
       end
 
-      // addr_q follows index_q by one clock.
-      StRdReq: begin
-        if (rd_valid_o && rd_ready_i) state_d = StRdWait;
-      end
-
+      // The entry of a command may be one that is being written: then it is read after that.
       StRdWait: begin
         cnt_clr   = 1'b1;
         wr_kind_d = WrKeep;
-        if (rd_rsp_valid_i) begin
+        if (rd_got_q) begin
           state_d = StRdCrc;
-          if (rd_rsp_err_i) begin
-            fin        = 1'b1;
-            state_d    = StCpl;
-            fin_status = StsBus;
+          if (rd_err_q) begin
+            if (job_q == JobFix) begin
+              fixed   = 1'b1;
+              state_d = StIdle;
+            end else begin
+              fin        = 1'b1;
+              fin_status = StsBus;
+            end
           end
+        end else if (rd_stuck && fix_q && (job_q == JobCmd)) begin
+          state_d = StIdle;
         end
       end
 
@@ -821,55 +1147,78 @@ module tpt_reg_engine import tpt_pkg::*; #(
       StRule:  state_d = StResult;
 
       StResult: begin
-        cnt_clr = 1'b1;
+        cnt_clr    = 1'b1;
+        wr_state_d = StValid;
         if (job_q == JobTail) begin
+          wr_kind_d = WrState;
           if (tail_bad_q) begin
             fin        = 1'b1;
-            state_d    = StCpl;
             fin_status = StsMptBad;
+          end else if (!gen_fields_valid) begin
+            state_d = StResult;
           end else if (cur_q.gen == '0) begin
             state_d = StSweep;
           end else begin
-            state_d    = StWrCrc;
-            wr_kind_d  = WrState;
-            wr_state_d = StValid;
+            state_d = StWrSet;
           end
-        end else if (is_reg) begin
+        end else if (job_q == JobFix) begin
+          wr_kind_d = WrState;
+          if (fix_bad_q) begin
+            fixed   = 1'b1;
+            state_d = StIdle;
+          end else begin
+            state_d = StWrSet;
+          end
+        end else if (is_reg_q) begin
+          state_d = StKeyWait;
           if (list_bad_q) begin
             fin        = 1'b1;
-            state_d    = StCpl;
             fin_status = StsMptBad;
-          end else begin
-            state_d = StKeyStart;
           end
-        end else if (key_sts_q != StsOk) begin
+        end else if (!key_ok_q) begin
           fin        = 1'b1;
-          state_d    = StCpl;
           fin_status = key_sts_q;
-        end else if (is_query) begin
+        end else if (is_query_q) begin
           fin       = 1'b1;
-          state_d   = StCpl;
           fin_query = 1'b1;
-        end else if (is_rereg) begin
+        end else if (is_rereg_q) begin
           state_d = StArg0;
-        end else if (que_full) begin
-          fin        = 1'b1;
-          state_d    = StCpl;
-          fin_status = StsBusy;
         end else begin
-          state_d    = StWrCrc;
           wr_kind_d  = WrState;
           wr_state_d = StInvalid;
+          if (end_busy_q) begin
+            if (fix_q) state_d = StIdle;
+          end else if (que_full) begin
+            if (pend_q == '0) begin
+              state_d = StIdle;
+            end else begin
+              fin        = 1'b1;
+              fin_status = StsBusy;
+            end
+          end else begin
+            state_d = StWrSet;
+          end
         end
       end
 
-      StArg0: state_d = StArg1;
-      StArg1: state_d = StArg2;
+      // The index of a REG is chosen before its arguments are known to be good: the keys can be
+      // begun, and the entry can be read, meanwhile.
+      StArg0: begin
+        load_index = is_reg_q;
+        state_d    = StArg1;
+        if (is_reg_q && !fresh_any_q && list_short && tail_busy_q) begin
+          load_index = 1'b0;
+          state_d    = fix_q ? StIdle : StArg0;
+        end
+      end
+      StArg1: begin
+        read    = is_reg_q && from_list_q;
+        state_d = StArg2;
+      end
       StArg2: state_d = StArg3;
       StArg3: begin
-        if (arg_sts_q != StsOk) begin
+        if (!arg_ok_q) begin
           fin        = 1'b1;
-          state_d    = StCpl;
           fin_status = arg_sts_q;
         end else begin
           state_d = use_tr ? StPage : StAlloc;
@@ -881,7 +1230,6 @@ module tpt_reg_engine import tpt_pkg::*; #(
         cnt_clr = 1'b1;
         if (small_q) begin
           fin        = 1'b1;
-          state_d    = StCpl;
           fin_status = StsTableSmall;
         end else begin
           state_d = StAlign;
@@ -891,7 +1239,6 @@ module tpt_reg_engine import tpt_pkg::*; #(
         cnt_inc = 1'b1;
         if (frame_bad_q) begin
           fin        = 1'b1;
-          state_d    = StCpl;
           fin_status = StsTableAlign;
         end else if (cnt_q == 4'd5) begin
           state_d = StAlloc;
@@ -899,121 +1246,129 @@ module tpt_reg_engine import tpt_pkg::*; #(
       end
 
       StAlloc: begin
-        if (is_rereg) begin
-          state_d = StKeyStart;
-          if (que_full) begin
-            fin        = 1'b1;
-            state_d    = StCpl;
-            fin_status = StsBusy;
+        if (is_rereg_q) begin
+          if (!posted_none) begin
+            if (fix_q) state_d = StIdle;
+          end else if (que_full) begin
+            if (pend_q == '0) begin
+              state_d = StIdle;
+            end else begin
+              fin        = 1'b1;
+              fin_status = StsBusy;
+            end
+          end else begin
+            state_d = StKeyWait;
           end
-        end else if (fresh_any_q) begin
-          load_fresh = 1'b1;
-          state_d    = StKeyStart;
-        end else if (list_any_q) begin
-          load_list = 1'b1;
-          state_d   = StRdReq;
+        end else if (from_fresh_q) begin
+          state_d = StKeyWait;
+        end else if (from_list_q) begin
+          state_d = StRdWait;
         end else begin
           fin        = 1'b1;
-          state_d    = StCpl;
           fin_status = StsNoIndex;
         end
       end
 
-      StKeyStart: state_d = StKeyWait;
       StKeyWait: begin
         cnt_clr = 1'b1;
         if (keys_take) begin
           wr_kind_d  = WrNew;
-          wr_state_d = is_reg ? StValid : StInvalid;
-          if (is_reg && (&cur_q.gen)) state_d = StSweep;
+          wr_state_d = is_reg_q ? StValid : StInvalid;
+          if (is_reg_q && (&cur_gen)) state_d = StSweep;
           else state_d = StWrCrc;
         end
       end
 
       StSweep: begin
         cnt_clr = 1'b1;
-        if (sweep_done_i) begin
-          state_d = StWrCrc;
-          if (job_q == JobTail) begin
-            wr_kind_d  = WrState;
-            wr_state_d = StValid;
-          end
-        end
+        if (sweep_done_i) state_d = (job_q == JobTail) ? StWrSet : StWrCrc;
       end
 
       StWrCrc: begin
         cnt_inc = 1'b1;
         if (crc_last) state_d = StWrReq;
       end
+      StWrSet: state_d = StWrReq;
+
       // While clearing the answers are only counted.
       StWrReq: begin
-        if (job_q == JobClear) begin
-          if (wr_ready_i) state_d = StIdle;
-        end else begin
-          if (wr_ready_i) state_d = StWrWait;
-          if (wr_done_i) state_d = inv_need ? StInvLocal : StWrDone;
-        end
-      end
-      StWrWait: if (wr_done_i) state_d = inv_need ? StInvLocal : StWrDone;
-      StInvLocal:  if (inv_done_i) state_d = StInvRemote;
-      StInvRemote: if (inv_done_i) state_d = StWrDone;
-
-      StWrDone: begin
         cnt_clr = 1'b1;
-        if (job_q == JobTail) begin
-          fin        = 1'b1;
-          fin_status = werr_q ? StsBus : StsOk;
-          if (is_rereg) begin
-            fin_keys = !werr_q && !step_q;
-            if (werr_q && !step_q) undo = 1'b1;
-            if (step_q) fin_status = StsBus;
-          end else if (!werr_q) begin
-            if (step_q) begin
-              append = 1'b1;
-            end else if (!list_any_q) begin
-              append = 1'b1;
-            end else begin
-              load_link = 1'b1;
-              fin       = 1'b0;
-              write     = 1'b1;
+        if (wr_take) begin
+          state_d = StIdle;
+          unique case (wr_ans_q)
+            AnsReg: issue = 1'b1;
+            AnsEnd: begin
+              issue = 1'b1;
+              if (is_rereg_q) state_d = StEndWait;
             end
-          end
-        end else if (step_q) begin
-          // The undo of a failed write. A new index that cannot be written is retired.
-          fin        = 1'b1;
-          fin_status = StsBus;
-          commit     = is_reg && werr_q;
-        end else if (werr_q) begin
-          undo = 1'b1;
-        end else if (is_reg) begin
-          fin      = 1'b1;
-          fin_keys = 1'b1;
-          commit   = 1'b1;
-        end else begin
-          push    = 1'b1;
+            AnsFree: begin
+              if (!step_q && list_any_q) begin
+                load_link = 1'b1;
+                step_d    = 1'b1;
+                state_d   = StWrCrc;
+              end
+            end
+            default: begin
+              if (job_q != JobClear) state_d = fsm_answer ? StWrDone : StWrWait;
+            end
+          endcase
+        end else if (wr_stuck_q && fix_q) begin
           state_d = StIdle;
         end
-        if (undo) begin
-          fin       = 1'b0;
-          write     = 1'b1;
-          wr_kind_d = WrKeep;
+      end
+      StWrWait: if (fsm_answer) state_d = StWrDone;
+
+      StWrDone: begin
+        state_d = StIdle;
+        if (job_q == JobTail) begin
+          if (werr_q && !step_q) undo = 1'b1;
+          else if (step_q) state_d = StInvWait;
+          else begin
+            fin      = 1'b1;
+            fin_keys = 1'b1;
+          end
+        end else begin
+          fixed   = 1'b1;
+          fix_err = werr_q;
+          if (job_q == JobCmd) state_d = StEndWait;
         end
-        if (write) begin
-          step_d  = 1'b1;
-          state_d = StWrCrc;
-        end
-        if (fin) state_d = StCpl;
       end
 
-      StCpl: if (cpl_ready_i) state_d = StIdle;
+      StEndWait: begin
+        if (!end_busy_q) state_d = StIdle;
+        else if (fix_q) undo = 1'b1;
+      end
+
+      StInvWait: begin
+        if ((set_q == SetRemote) && (of_q == OfFsm) && inv_done_i) begin
+          fin        = 1'b1;
+          fin_status = StsBus;
+        end
+      end
+
+      // Its turn comes when nothing before it is left. If a write before it is to be undone first,
+      // the command is begun again after that.
+      StOrder: begin
+        if (!rd_busy) begin
+          if (posted_none) state_d = StCpl;
+          else if (fix_q) state_d = StIdle;
+        end
+      end
+      StCpl: if (fsm_cpl_take) state_d = StIdle;
 
       default: state_d = StIdle;
     endcase
 
+    if (undo) begin
+      step_d    = 1'b1;
+      wr_kind_d = WrKeep;
+      state_d   = StWrSet;
+    end
+    if (fin) state_d = ((job_q == JobCmd) && (state_q != StPend)) ? StOrder : StCpl;
   end
 
-  // The command leaves with its completion or with its entry into the queue.
-  assign fin_cmd = fin && (job_q == JobCmd) && (state_q != StPend);
+  // The command leaves with its completion or with its write.
+  assign fin_cmd = (state_q == StOrder) && (state_d == StCpl);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -1049,7 +1404,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     end else begin
       cmd_fin_q <= fin_cmd;
       if (cmd_valid_i && cmd_ready_o) cmd_full_q <= 1'b1;
-      else if (cmd_fin_q || push) cmd_full_q <= 1'b0;
+      else if (cmd_fin_q || issue) cmd_full_q <= 1'b0;
     end
   end
   always_ff @(posedge clk_i) begin
@@ -1066,65 +1421,83 @@ module tpt_reg_engine import tpt_pkg::*; #(
     end
   end
 
+  // In the order of choice of StIdle.
+  always_comb begin
+    if (tail_want) op_next = head_q.rereg ? CmdReregMr : CmdDeregMr;
+    else if (pend_go) op_next = pend_head_q.rereg ? CmdReregMr : CmdDeregMr;
+    else op_next = cmd_q.op;
+  end
   always_ff @(posedge clk_i) begin
-    // In the order of choice of StIdle. The keys are those of a tail, until new ones are made.
     if (state_q == StIdle) begin
-      if (tail_q) begin
-        id_q <= head.id;
-        op_q <= head.rereg ? CmdReregMr : CmdDeregMr;
-      end else if (timeout_q) begin
-        id_q <= pend_head.id;
-        op_q <= pend_head.rereg ? CmdReregMr : CmdDeregMr;
-      end else begin
-        id_q <= cmd_q.id;
-        op_q <= cmd_q.op;
-      end
-      lkey_q       <= head.lkey;
-      rkey_q       <= head.rkey;
-      tail_index_q <= head.index;
-      tail_gen_q   <= head.gen;
-    end
-    if (keys_take) begin
-      lkey_q <= gen_lkey;
-      rkey_q <= gen_rkey;
+      if (tail_want) id_q <= head_q.id;
+      else if (pend_go) id_q <= pend_head_q.id;
+      else id_q <= cmd_q.id;
+      op_q         <= op_next;
+      tail_index_q <= head_q.index;
+      tail_gen_q   <= head_q.gen;
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (rd_rsp_valid_i) cur_q <= rd_rsp_data_i;
-    if (load_fresh) cur_q <= '0;
     if (dec_valid) role_q <= dec_role;
-    if (wr_done_i) werr_q <= wr_err_i;
-    if (load_fresh) from_fresh_q <= 1'b1;
-    if (load_list) from_fresh_q <= 1'b0;
+    if (fsm_answer) werr_q <= wr_err_i;
+    if (load_index) from_fresh_q <= fresh_any_q;
+    if (load_index) from_list_q <= !fresh_any_q && list_any_q;
   end
 
   logic addr_ok_q;  // addr_q belongs to index_q
   logic index_load;
-  assign index_load = (state_q == StIdle) || (state_q == StKeyDec) ||
-                      ((state_q == StAlloc) && is_reg) || load_link;
+  assign index_load = (state_q == StIdle) || (state_q == StKeyDec) || load_index || load_link;
   always_ff @(posedge clk_i) begin
-    if (state_q == StIdle) index_q <= tail_q ? head.index : clr_q[IndexW-1:0];
-    if (dec_valid && (state_q == StKeyDec)) index_q <= dec_index;
-    if ((state_q == StAlloc) && is_reg) begin
-      index_q <= fresh_any_q ? fresh_q[IndexW-1:0] : fl_head_q;
+    if (state_q == StIdle) begin
+      if (fix_q) index_q <= fix_reg ? reg_q.index : end_q.index;
+      else index_q <= tail_want ? head_q.index : clr_q[IndexW-1:0];
     end
+    if (dec_valid && (state_q == StKeyDec)) index_q <= dec_index;
+    if (load_index) index_q <= fresh_any_q ? fresh_q[IndexW-1:0] : fl_head_q;
     if (load_link) index_q <= fl_tail_q;
     addr_q    <= {mpt_base_i[63:12] + {35'd0, index_q[IndexW-1:6]}, index_q[5:0], 6'd0};
     addr_ok_q <= !index_load;
   end
 
-  assign rd_valid_o  = (state_q == StRdReq) && addr_ok_q;
-  assign rd_addr_o   = addr_q;
-  assign wr_valid_o  = (state_q == StWrReq);
-  assign wr_addr_o   = addr_q;
-  assign inv_valid_o = (state_q == StInvLocal) || (state_q == StInvRemote);
-  // The key generator holds the fields of the command in work; a tail has its keys.
-  always_comb begin
-    if (state_q == StInvRemote) inv_field_o = (job_q == JobTail) ? rkey_q[31:8] : gen_rfield;
-    else                        inv_field_o = (job_q == JobTail) ? lkey_q[31:8] : gen_lfield;
+  // Reads. An entry with a write on its way, by the low bits of its index, is read after that
+  // write; the state machine may give up as long as the read is not offered.
+  localparam int unsigned NearW = 8;
+  logic rd_req_q, rd_out_q, near_q;
+  logic near_reg, near_end, near_tail, near_link;
+  assign near_reg  = reg_busy_q && (index_q[NearW-1:0] == reg_q.index[NearW-1:0]);
+  assign near_end  = end_busy_q && (index_q[NearW-1:0] == end_q.index[NearW-1:0]);
+  assign near_tail = tail_busy_q && (index_q[NearW-1:0] == tail_index_q[NearW-1:0]);
+  assign near_link = tail_busy_q && (index_q[NearW-1:0] == fl_tail_q[NearW-1:0]);
+  assign rd_busy   = rd_req_q || rd_out_q;
+  assign rd_stuck  = rd_req_q && near_q && !is_reg_q && (job_q == JobCmd);
+  always_ff @(posedge clk_i) begin
+    near_q <= near_reg || near_end || near_tail || near_link;
+    if (!rst_ni) begin
+      rd_req_q <= 1'b0;
+      rd_out_q <= 1'b0;
+      rd_got_q <= 1'b0;
+      rd_err_q <= 1'b0;
+    end else begin
+      if (read) rd_req_q <= 1'b1;
+      else if ((rd_valid_o && rd_ready_i) || (state_q == StIdle)) rd_req_q <= 1'b0;
+      if (rd_valid_o && rd_ready_i) rd_out_q <= 1'b1;
+      else if (rd_rsp_valid_i) rd_out_q <= 1'b0;
+      if (read) rd_got_q <= 1'b0;
+      else if (rd_rsp_valid_i) rd_got_q <= 1'b1;
+      if (rd_rsp_valid_i) rd_err_q <= rd_rsp_err_i;
+    end
   end
-  assign inv_index_o = index_q;
+  assign rd_valid_o  = rd_req_q && addr_ok_q && !rd_stuck;
+  assign rd_addr_o   = addr_q;
+
+  // Writes. One REG is posted at a time.
+  always_ff @(posedge clk_i) wr_stuck_q <= (wr_ans_q == AnsReg) && reg_busy_q;
+  assign wr_valid_o  = (state_q == StWrReq) && !wr_stuck_q;
+  assign wr_take     = wr_valid_o && wr_ready_i;
+  assign fsm_answer  = ans_pop && (ans_now == AnsFsm);
+  assign wr_addr_o   = addr_q;
   assign sweep_valid_o = (state_q == StSweep);
   assign sweep_index_o = index_q;
 
@@ -1137,11 +1510,12 @@ module tpt_reg_engine import tpt_pkg::*; #(
     list_any_q  <= (fl_cnt_q != '0);
     list_one_q  <= (fl_cnt_q == (IndexW + 1)'(1));
   end
-  // The list changes in the clock after the decision, when the completion is already offered.
-  logic commit_q, append_q;
+  // A REG takes its index when it is posted, and gives it back if it is undone.
+  logic take_q, restore_q, append_q;
   always_ff @(posedge clk_i) begin
-    commit_q <= commit && rst_ni;
-    append_q <= append && rst_ni;
+    take_q    <= issue && is_reg_q && rst_ni;
+    restore_q <= restore && rst_ni;
+    append_q  <= append && rst_ni;
   end
   always_ff @(posedge clk_i) begin
     if (!rst_ni || (init_q == InitFlush)) begin
@@ -1151,8 +1525,9 @@ module tpt_reg_engine import tpt_pkg::*; #(
       fl_tail_gen_q <= '0;
       fl_cnt_q      <= '0;
     end else begin
-      if (commit_q && from_fresh_q) fresh_q <= fresh_q + 1'b1;
-      if (commit_q && !from_fresh_q) begin
+      if (take_q && from_fresh_q) fresh_q <= fresh_q + 1'b1;
+      if (restore_q && reg_q.fresh) fresh_q <= {1'b0, reg_q.index};
+      if (take_q && !from_fresh_q) begin
         fl_head_q <= cur_q.bound;
         fl_cnt_q  <= fl_cnt_q - 1'b1;
       end
@@ -1162,6 +1537,11 @@ module tpt_reg_engine import tpt_pkg::*; #(
         fl_tail_gen_q <= tail_gen_q;
         fl_cnt_q      <= fl_cnt_q + 1'b1;
       end
+      if (take_q && !from_fresh_q && append_q) fl_cnt_q <= fl_cnt_q;
+      if (restore_q && !reg_q.fresh) begin
+        fl_head_q <= reg_q.index;
+        fl_cnt_q  <= fl_cnt_q + 1'b1;
+      end
     end
   end
 
@@ -1169,10 +1549,14 @@ module tpt_reg_engine import tpt_pkg::*; #(
   // Enable
   // ---------------------------------------------------------------------------------------------
   // While the table is cleared, all writes are those of the clearing.
-  logic clr_take, clr_done, clr_quiet;
+  logic clr_take, clr_quiet;
   assign clr_take  = (job_q == JobClear) && (state_q == StWrReq) && wr_ready_i;
   assign clr_done  = wr_done_i && ((init_q == InitClear) || (init_q == InitError));
   assign clr_quiet = (state_q == StIdle) && (clr_out_q == '0);
+
+  logic quiet;
+  assign quiet = (state_q == StIdle) && posted_none && !tail_busy_q && (set_q == SetIdle) &&
+                 !cpl_valid_o;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -1187,7 +1571,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
         InitOff: if (enable_i) init_q <= InitWait;
         InitWait: begin
           if (!enable_i) init_q <= InitOff;
-          else if (idle_i && !que_any && (state_q == StIdle)) init_q <= InitFlush;
+          else if (idle_i && !que_any && quiet) init_q <= InitFlush;
         end
         InitFlush: begin
           clr_q <= '0;
@@ -1209,46 +1593,91 @@ module tpt_reg_engine import tpt_pkg::*; #(
   assign clearing_o    = (init_q == InitWait) || (init_q == InitFlush) || (init_q == InitClear);
   assign clear_error_o = (init_q == InitError);
   assign flush_o       = (init_q == InitFlush);
-  assign fence_busy_o  = que_any || (state_q != StIdle) || (init_q == InitFlush) ||
+  assign fence_busy_o  = que_any || !quiet || (init_q == InitFlush) ||
                          (clr_out_q != '0) || (active && cmd_full_q);
 
   // ---------------------------------------------------------------------------------------------
   // Completion
   // ---------------------------------------------------------------------------------------------
+  // What the state machine has decided.
+  status_e     sts_q;
+  logic        sts_keys_q, sts_query_q;
+  always_ff @(posedge clk_i) begin
+    if (fin) begin
+      sts_q       <= fin_status;
+      sts_keys_q  <= fin_keys;
+      sts_query_q <= fin_query;
+    end
+  end
+
+  logic cpl_no_keys;
+  assign cpl_no_keys = (set_q == SetCpl) ? (set_err_q || (of_q != OfReg)) : !sts_keys_q;
+
+  // Settled writes go first.
+  logic        cpl_valid_q;
   logic [15:0] cpl_id_q;
   logic [3:0]  cpl_op_q;
   status_e     cpl_status_q;
   logic [31:0] cpl_lkey_q, cpl_rkey_q;
-  logic        cpl_query_q;
+  mpt_entry_t  cpl_entry_q;  // a register of its own: emptied by its reset instead of by gates
+  assign set_cpl_take = (set_q == SetCpl) && !cpl_valid_q;
+  assign fsm_cpl_take = (state_q == StCpl) && (set_q != SetCpl) && !cpl_valid_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
+      cpl_valid_q  <= 1'b0;
       cpl_id_q     <= '0;
       cpl_op_q     <= '0;
       cpl_status_q <= StsOk;
       cpl_lkey_q   <= '0;
       cpl_rkey_q   <= '0;
-      cpl_query_q  <= 1'b0;
-    end else if (!cpl_valid_o) begin
-      // Taken over until the state machine stops at the completion.
-      cpl_id_q     <= id_q;
-      cpl_op_q     <= op_q;
-      cpl_status_q <= fin_status;
-      cpl_lkey_q   <= fin_keys ? lkey_q : 32'd0;
-      cpl_rkey_q   <= fin_keys ? rkey_q : 32'd0;
-      cpl_query_q  <= fin_query;
+    end else begin
+      if (set_cpl_take || fsm_cpl_take) cpl_valid_q <= 1'b1;
+      else if (cpl_ready_i) cpl_valid_q <= 1'b0;
+      // Taken over until one is valid.
+      if (!cpl_valid_q) begin
+        cpl_id_q     <= id_q;
+        cpl_op_q     <= op_q;
+        cpl_status_q <= sts_q;
+        cpl_lkey_q   <= reg_q.lkey;
+        cpl_rkey_q   <= reg_q.rkey;
+        if (cpl_no_keys) {cpl_lkey_q, cpl_rkey_q} <= '0;
+        if (set_q == SetCpl) begin
+          cpl_status_q <= set_err_q ? StsBus : StsOk;
+          unique case (of_q)
+            OfReg: begin
+              cpl_id_q <= reg_q.id;
+              cpl_op_q <= CmdRegMr;
+            end
+            OfEnd: begin
+              cpl_id_q <= end_q.id;
+              cpl_op_q <= end_q.rereg ? CmdReregMr : CmdDeregMr;
+            end
+            default: begin
+              cpl_id_q <= head_q.id;
+              cpl_op_q <= CmdDeregMr;
+            end
+          endcase
+        end
+      end
     end
   end
 
-  // cur_q rests while a completion waits.
-  assign cpl_valid_o = (state_q == StCpl);
+  always_ff @(posedge clk_i) begin
+    if (!cpl_valid_q) begin
+      if (fsm_cpl_take && sts_query_q) cpl_entry_q <= cur_q;
+      else cpl_entry_q <= '0;
+    end
+  end
+
+  assign cpl_valid_o = cpl_valid_q;
   always_comb begin
     cpl_o.id     = cpl_id_q;
     cpl_o.op     = cpl_op_q;
     cpl_o.status = cpl_status_q;
     cpl_o.lkey   = cpl_lkey_q;
     cpl_o.rkey   = cpl_rkey_q;
-    cpl_o.entry  = cpl_query_q ? cur_q : '0;
+    cpl_o.entry  = cpl_entry_q;
   end
 
   assign err_bus_o        = (rd_rsp_valid_i && rd_rsp_err_i) || (wr_done_i && wr_err_i);
@@ -1256,7 +1685,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   assign err_fence_time_o = (state_q == StPend);
 
   logic unused_ok;
-  assign unused_ok = ^{mpt_base_i[11:0], head.since, pend_head, head_age[6:0],
+  assign unused_ok = ^{mpt_base_i[11:0], head_q, pend_head_q, head.since, head_age[6:0],
                        frame_now[63:MaxLogPage]};
 
   // ---------------------------------------------------------------------------------------------
@@ -1265,25 +1694,34 @@ module tpt_reg_engine import tpt_pkg::*; #(
   `TPT_ASSUME(BaseAligned_A, !enable_i || (mpt_base_i[11:0] == '0))
   `TPT_ASSUME(SizeLegal_A, !enable_i || ((mpt_size_i != '0) &&
                                          (mpt_size_i <= (IndexW + 1)'(MaxMptSize))))
-  `TPT_ASSUME(ReadAnswerExpected_A, !rd_rsp_valid_i || (state_q == StRdWait))
-  `TPT_ASSUME(WriteAnswerExpected_A, !wr_done_i || (state_q == StWrWait) ||
-              ((state_q == StWrReq) && wr_ready_i) || (clr_out_q != '0))
+  `TPT_ASSUME(ReadAnswerExpected_A, !rd_rsp_valid_i || rd_out_q)
+  `TPT_ASSUME(WriteAnswerExpected_A, !wr_done_i || wr_take || (ans_cnt_q != '0) ||
+              (clr_out_q != '0))
+  `TPT_ASSERT(AnswerRoom_A, !ans_push || !ans_cnt_q[3])
+  `TPT_ASSERT(PostedWaits_A, (ans_cnt_q == '0) || !posted_none || tail_busy_q ||
+              (state_q == StWrWait) || (state_q == StWrReq))
+  `TPT_ASSERT(IssueFree_A, !issue || (is_reg_q ? !reg_busy_q : !end_busy_q))
+  `TPT_ASSERT(ReregAlone_A, !(issue && is_rereg_q) || posted_none)
+  `TPT_ASSERT(OneRead_A, !read || !rd_busy)
+  `TPT_ASSERT(FixedAsked_A, !fixed || fix_q)
+  // Nobody takes from the end of the list while somebody else appends to it.
+  `TPT_ASSERT(ListShort_A, !(append_q && reg_busy_q && !reg_q.fresh) || list_any_q)
   `TPT_ASSERT(ClearAlone_A, (clr_out_q == '0) || (init_q == InitClear) || (init_q == InitError))
   `TPT_ASSERT(QueueRoom_A, !push || !que_full)
   `TPT_ASSERT(QueueNotEmpty_A, !pop || que_any)
   `TPT_ASSERT(QueueBounds_A, (que_cnt_q <= (QueW + 1)'(FenceDepth)) && (pend_q <= que_cnt_q))
   `TPT_ASSERT(PendPointer_A, pend_rd_q == (que_rd_q + pend_q[QueW-1:0]))
   `TPT_ASSERT(PendOnlyWaiting_A, !load_pend || (pend_q != que_cnt_q))
-  `TPT_ASSERT(OneMemoryAccess_A, !(rd_valid_o && wr_valid_o))
   `TPT_ASSERT(AddressSettled_A, !wr_valid_o || addr_ok_q)
-  `TPT_ASSERT(FieldsMade_A, !inv_valid_o || (job_q == JobTail) || gen_fields_valid)
+  `TPT_ASSERT(FieldsMade_A, !(reg_load_q || end_load_q) || gen_fields_valid)
+  `TPT_ASSERT(LoadFree_A, !reg_load_q || (job_q != JobTail) || !reg_busy_q)
   // An index is handed out only from inside the table, never 0, never while it waits for a fence.
-  `TPT_ASSERT(CommitInTable_A, !commit || ((index_q != '0) && ({1'b0, index_q} < mpt_size_i)))
-  `TPT_ASSERT(CommitNotWaiting_A, !(commit && que_any) || (index_q != head.index))
-  `TPT_ASSERT(ListBounds_A, (fl_cnt_q < fresh_q) && (!(commit && !from_fresh_q) ||
+  `TPT_ASSERT(TakeInTable_A, !take_q || ((index_q != '0) && ({1'b0, index_q} < mpt_size_i)))
+  `TPT_ASSERT(TakeNotWaiting_A, !(take_q && que_any) || (index_q != head.index))
+  `TPT_ASSERT(TakeNext_A, !take_q || (index_q == (from_fresh_q ? fresh_q[IndexW-1:0] : fl_head_q)))
+  `TPT_ASSERT(ListBounds_A, (fl_cnt_q < fresh_q) && (!(take_q && !from_fresh_q) ||
                                                      (fl_cnt_q != '0)))
-  `TPT_ASSERT(WriteOnlyInWork_A, !wr_valid_o || (job_q == JobTail) || (job_q == JobClear) ||
-              cmd_full_q)
+  `TPT_ASSERT(WriteOnlyInWork_A, !wr_valid_o || (job_q != JobCmd) || cmd_full_q || step_q)
   `TPT_ASSERT(ClearOnlyClearing_A, !(wr_valid_o && (job_q == JobClear)) || (init_q == InitClear) ||
               (init_q == InitError))
   `TPT_ASSERT(KeysOnlyOk_A, !cpl_valid_o || (cpl_status_q == StsOk) ||
@@ -1291,7 +1729,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
 `ifndef SYNTHESIS
   // A fence is asked for right after the invalidation of the second field.
   logic prev_inv_q;
-  always_ff @(posedge clk_i) prev_inv_q <= (state_q == StInvRemote) && inv_done_i;
+  always_ff @(posedge clk_i) prev_inv_q <= (set_q == SetRemote) && inv_done_i;
   `TPT_ASSERT(FenceAfterBoth_A, !push || prev_inv_q)
 
   // The fields that are invalidated are those of the entry that was written.
@@ -1303,8 +1741,9 @@ module tpt_reg_engine import tpt_pkg::*; #(
     end
     return x;
   endfunction
-  `TPT_ASSERT(FieldOfEntry_A, !inv_valid_o || ((job_q == JobTail) && (inv_field_o == '0)) ||
-              (inv_field_o == field_of(state_q == StInvRemote, inv_index_o)))
+  `TPT_ASSERT(FieldOfEntry_A, !inv_valid_o || ((of_q != OfEnd) && (inv_field_o == '0)) ||
+              (inv_field_o == field_of(set_q == SetRemote,
+                                       (of_q == OfEnd) ? end_q.index : reg_q.index)))
 
   logic prev_stall_q;
   cpl_t prev_cpl_q;
@@ -1317,14 +1756,16 @@ module tpt_reg_engine import tpt_pkg::*; #(
   // No index is given twice: the first indices are followed from their REG to their DEREG.
   localparam int unsigned Followed = 256;
   logic [Followed-1:0] given_q;
-  logic                follow_reg, follow_free;
-  assign follow_reg  = commit && (index_q < IndexW'(Followed));
-  assign follow_free = append && (tail_index_q < IndexW'(Followed));
+  logic                follow_reg, follow_back, follow_free;
+  assign follow_back = restore_q && (reg_q.index < IndexW'(Followed));
+  assign follow_reg  = take_q && (index_q < IndexW'(Followed));
+  assign follow_free = append_q && (tail_index_q < IndexW'(Followed));
   always_ff @(posedge clk_i) begin
     if (!rst_ni || (init_q == InitFlush)) begin
       given_q <= '0;
     end else begin
       if (follow_reg) given_q[index_q[$clog2(Followed)-1:0]] <= 1'b1;
+      if (follow_back) given_q[reg_q.index[$clog2(Followed)-1:0]] <= 1'b0;
       if (follow_free) given_q[tail_index_q[$clog2(Followed)-1:0]] <= 1'b0;
     end
   end

@@ -824,6 +824,84 @@ fn bus_errors_of_commands() -> Result {
     Ok(())
 }
 
+/// Writes of several commands wait for their answers at once, and one of them fails: what follows
+/// is done as if the failed one had never been, and completions keep the order of their commands.
+#[test]
+fn bus_errors_of_posted_writes() -> Result {
+    for latency in [5, 60, 250] {
+        for fresh in [true, false] {
+            let unit = UnitConfig {
+                mpt_size: if fresh { 64 } else { 16 },
+                ..UnitConfig::default()
+            };
+            let mut rig = Rig::new(with_latency(latency), &unit)?;
+            let spec = Spec::new(0x1000, 0x1000, 12, PA);
+            let mut regions = Vec::new();
+            for _ in 1..16 {
+                regions.push(rig.register(spec.clone())?);
+            }
+            let kept = regions.split_off(11);
+            for mr in regions {
+                rig.deregister(mr)?;
+            }
+            let next = rig.bench.golden.next_index().expect("a free index");
+            let entry = |index: u32| {
+                let first = unit.mpt_base + 64 * u64::from(index);
+                first..first + 64
+            };
+            // The write of the first REG; of the first DEREG; of all that this index sees.
+            for (victim, times) in [(next, 1), (kept[0].index, 1), (kept[1].index, 3)] {
+                rig.bench.axi.inject(Fault {
+                    times: Some(times),
+                    ..Fault::always(entry(victim), FaultOn::Write)
+                });
+                let table = rig.build_table(&spec);
+                let first = rig.reg_command(&spec, &table);
+                rig.bench.post(first, Rig::pages(&spec));
+                let mr = kept.iter().find(|mr| mr.index == victim);
+                let (ended, extra) = rig.dereg_command(mr.unwrap_or(&kept[3]));
+                if mr.is_some() {
+                    rig.bench.post(ended, extra);
+                }
+                let query = Command {
+                    id: rig.id(),
+                    op: CmdOp::Query.code(),
+                    key: kept[2].lkey,
+                    pd: spec.pd,
+                    ..Command::default()
+                };
+                let second = rig.reg_command(&spec, &table);
+                rig.bench.post(second, Rig::pages(&spec));
+                rig.bench.post(query, CommandExtra::default());
+                rig.wait_idle()?;
+                let done: Vec<_> = std::iter::from_fn(|| rig.bench.poll_completion())
+                    .map(|finished| (finished.completion.id, finished.completion.status))
+                    .collect();
+                let mut expected = vec![(first.id, Status::Ok)];
+                if mr.is_some() {
+                    expected.push((ended.id, Status::Bus));
+                } else {
+                    expected[0].1 = Status::Bus;
+                }
+                expected.push((second.id, Status::Ok));
+                expected.push((query.id, Status::Ok));
+                assert_eq!(done, expected, "latency {latency}, index {victim}");
+                for mr in &kept[..2] {
+                    let alive = rig.bench.golden.current(mr.index).is_some();
+                    let syndrome = if alive {
+                        Syndrome::Ok
+                    } else {
+                        Syndrome::KeyState
+                    };
+                    rig.expect(0, mr.request(Op::LocalRead, 0x1000, 8), syndrome)?;
+                }
+                rig.bench.axi.clear_faults();
+            }
+        }
+    }
+    Ok(())
+}
+
 /// A memory that refuses while the table is cleared.
 #[test]
 fn bus_error_while_clearing() -> Result {
