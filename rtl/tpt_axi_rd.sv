@@ -94,8 +94,11 @@ module tpt_axi_rd
 
   function automatic logic [AxiIdW-1:0] make_id(logic [1:0] gen, logic [1:0] lane,
                                                 logic [1:0] src, logic [CtxW-1:0] ctx);
-    return (AxiIdW'(gen) << (CtxW + 2 + LaneLog)) | (AxiIdW'(lane) << (CtxW + 2)) |
-           (AxiIdW'(src) << CtxW) | AxiIdW'(ctx);
+    logic [AxiIdW-1:0] word;
+    word                  = AxiIdW'(lane);
+    word                  = {word[AxiIdW-CtxW-3:0], src, ctx};
+    word[AxiIdW-1 -: 2]     = gen;
+    return word;
   endfunction
 
   assign id[0]   = make_id(gen_i, 2'd0, SrcEng, '0);
@@ -137,7 +140,7 @@ module tpt_axi_rd
   // ---------------------------------------------------------------------------------------------
   logic                r_valid_q, r_last_q, r_err_q;
   logic [1:0]          r_src_q;
-  logic [LaneLog:0]    r_lane_q;
+  logic [1:0]          r_lane_q;
   logic [CtxW-1:0]     r_ctx_q;
   logic [AxiDataW-1:0] r_data_q;
 
@@ -150,9 +153,14 @@ module tpt_axi_rd
     r_last_q <= m_axi_rlast_i;
     r_err_q  <= m_axi_rresp_i != 2'b00;  // exclusive reads are not made: EXOKAY is wrong, too
     r_src_q  <= m_axi_rid_i[CtxW +: 2];
-    r_lane_q <= (LaneLog + 1)'(m_axi_rid_i[AxiIdW-3:CtxW] >> 2);
     r_ctx_q  <= m_axi_rid_i[CtxW-1:0];
     r_data_q <= m_axi_rdata_i;
+  end
+
+  if (Lanes > 1) begin : g_lane_id
+    always_ff @(posedge clk_i) r_lane_q <= 2'(m_axi_rid_i[CtxW+2 +: LaneLog]);
+  end else begin : g_no_lane_id
+    assign r_lane_q = '0;
   end
 
   assign r_pre_ctx_o   = m_axi_rid_i[CtxW-1:0];

@@ -143,7 +143,9 @@ module tpt_client
   logic [LineLog:0] beat_q;
   logic [3:0]       burst_q;    // chunks of this stream in a row
   logic [4:0]       credit_q;   // free places in the response queue
-  logic             rsp_pop;
+  logic             rsp_pop, merged;
+  logic [CtxW-1:0]  end_ctx;    // context whose chunk ends, and its stream
+  logic [StrW-1:0]  end_str;
 
   // ---------------------------------------------------------------------------------------------
   // Run, drain, clear
@@ -317,7 +319,7 @@ module tpt_client
   // S0: sequencer
   // ---------------------------------------------------------------------------------------------
   // A chunk straight from a walker: the whole answer to the request at the head of its stream.
-  logic                       fast;
+  logic                       fast, x4_valid_q;
   logic [LaneW-1:0]           fast_lane;
   logic [Lanes-1:0]           fast_any, fast_head_q, fast_clear;
   logic [Lanes-1:0][StrW-1:0] fast_str_q;
@@ -347,8 +349,6 @@ module tpt_client
   assign fast = (|fast_any) && !act_q && !x4_valid_q && credit_q != '0;
 
   // The context that hands out beats: of the sequencer, or straight from the walker.
-  logic [CtxW-1:0]  end_ctx;
-  logic [StrW-1:0]  end_str;
   assign end_ctx = act_q ? cur_q : chk_ctx_i[fast_lane];
   assign end_str = act_q ? cs_q : fast_str_q[fast_lane];
 
@@ -626,7 +626,7 @@ module tpt_client
   logic [47:0]           x3_skip_q;     // bytes of the pages before this one
   logic [31:0]           x3_rem_q;
   // X4
-  logic                  x4_valid_q, x4_addr_q;
+  logic                  x4_addr_q;
   logic [4:0]            x4_syn_q;
   logic                  x4_first_q, x4_last_q;
   who_t                  x4_who_q;
@@ -745,7 +745,7 @@ module tpt_client
   // Merging: a segment waits for the next beat. If that is the page behind it, for the same
   // request, both are one; else it leaves. The last one of a request does not wait.
   // ---------------------------------------------------------------------------------------------
-  logic  put_valid, merged, merge_idle;
+  logic  put_valid, merge_idle;
   beat_t put_beat;
   if (Merge) begin : g_merge
     logic              n_valid_q, m_valid_q, m_wait;

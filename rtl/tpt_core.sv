@@ -13,8 +13,8 @@
 ///       │              └──── AXI read manager ─────┘             │
 ///       └──────────────── epochs ◄── fence ◄── registration engine ──► AXI write manager
 ///
-/// Each lane takes one request per clock; nothing in it stalls. A key belongs to one lane, by bits of
-/// its index field, so everything about one request, its fence included, happens in one lane. See
+/// Each lane takes one request per clock; nothing in it stalls. A key belongs to one lane, by bits
+/// of its index field, so all of one request happens in one lane. See
 /// docs/theory-of-operation.md.
 module tpt_core
   import tpt_pkg::*;

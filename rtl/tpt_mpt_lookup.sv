@@ -376,6 +376,7 @@ module tpt_mpt_lookup
   `TPT_ASSERT(LastBeat_A, !f_valid_q || (f_last_q == (32'(f_cnt_q) == Beats - 1)))
 
   logic unused_ok;
-  assign unused_ok = ^{arq_cnt, unused_probe, rd_pay, res_valid, unused_p1_aux, unused_p2_aux, unused_p2_key};
+  assign unused_ok = ^{arq_cnt, unused_probe, rd_pay, res_valid, unused_p1_aux, unused_p2_aux,
+                       unused_p2_key};
 
 endmodule

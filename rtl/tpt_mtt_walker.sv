@@ -15,10 +15,10 @@
 ///
 /// Table lines of all levels share one non-blocking cache, so upper levels act as a walk cache. In
 /// front of it stands a small cache of *directory lines*: lines of level 2 whose entries, judged
-/// already, name the table pages of the leaves. It is looked up in the same clocks as the leaf line:
-/// a leaf that is missing is read at once if its table page is known. If not, the walk goes up until
-/// it finds a line (or the root, whose address it knows), then down again, one read per missing
-/// level:
+/// already, name the table pages of the leaves. It is looked up in the same clocks as the leaf
+/// line: a leaf that is missing is read at once if its table page is known. If not, the walk goes
+/// up until it finds a line (or the root, whose address it knows), then down again, one read per
+/// missing level:
 ///
 ///     new / next chunk ──► look up leaf line, directory ──hit──► judge entries ──► result
 ///                           │ leaf missing, directory hit: read leaf ─┘
@@ -390,7 +390,7 @@ module tpt_mtt_walker
     p4_dframe_q <= p3_dir.frame[p3_dsel_q];
   end
 
-  logic cache_ready, cache_sweep_done;
+  logic cache_ready, cache_sweep_done, cache_swept_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       dir_clr_q     <= 1'b1;
@@ -479,7 +479,6 @@ module tpt_mtt_walker
   );
 
   // Both are swept: the cache of lines and the directory.
-  logic cache_swept_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) cache_swept_q <= 1'b0;
     else cache_swept_q <= sweep_valid_i && !sweep_done_o && (cache_swept_q || cache_sweep_done);
@@ -688,7 +687,8 @@ module tpt_mtt_walker
   `TPT_ASSERT(GoodOrFault_A, !out_valid_o || out_good_o != '0 || out_fault_o)
 
   logic unused_ok;
-  assign unused_ok = ^{newq_cnt, arq_cnt, p5_entry[11:0], rd_pay.work, res_pay.addr, p1_aux.log_tpage,
+  assign unused_ok = ^{newq_cnt, arq_cnt, p5_entry[11:0], rd_pay.work, res_pay.addr,
+                       p1_aux.log_tpage,
                        p3_aux_q.dset, p3_key_q.line};
 
 endmodule
