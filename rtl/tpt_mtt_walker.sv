@@ -16,15 +16,14 @@
 /// Table lines of all levels share one non-blocking cache, so upper levels act as a walk cache. In
 /// front of it stands a small cache of *directory lines*: lines of level 2 whose entries, judged
 /// already, name the table pages of the leaves. It is looked up in the same clocks as the leaf
-/// line: a leaf that is missing is read at once if its table page is known. If not, the walk goes
-/// up until it finds a line (or the root, whose address it knows), then down again, one read per
-/// missing level:
+/// line: a leaf that is missing is read at once if its table page is known. If not, the walk begins
+/// at the top, whose address it knows, and goes down, one read per level that is missing:
 ///
 ///     new / next chunk ──► look up leaf line, directory ──hit──► judge entries ──► result
 ///                           │ leaf missing, directory hit: read leaf ─┘
 ///                           │ both missing                │ bad entry: drop the line, then result
 ///                           ▼
-///                          look up directory line ... root: read
+///                          look up line of the top level ... down to the leaf
 ///
 /// Level 0 regions (pages inside the MPT entry) take the same path without a look-up.
 ///
@@ -181,7 +180,6 @@ module tpt_mtt_walker
   logic            int_valid_q;   // a walk goes on at another level
   logic [CtxW-1:0] int_ctx_q;
   work_t           int_work_q;
-  logic            int_probe_q;
 
   logic            s1_valid_q, s1_adv_q, s1_stall;
   logic [CtxW-1:0] s1_ctx_q, s1_src_q, s0_ctx, s0_src;
@@ -269,7 +267,7 @@ module tpt_mtt_walker
     sub_probe = sub_work.desc.level > 3'd1;
     if (int_valid_q) begin
       sub_work  = int_work_q;
-      sub_probe = int_probe_q;
+      sub_probe = 1'b0;
       sub_ctx   = int_ctx_q;
     end
   end
@@ -639,16 +637,15 @@ module tpt_mtt_walker
     out_rem_o      <= p5_work_q.pos.rem;
 
     int_ctx_q   <= p5_ctx_q;
-    int_probe_q <= p5_miss_q && int_work_d.lvl != p5_work_q.desc.level;
     int_work_q  <= int_work_d;
   end
 
-  // Another level: up after a miss of a probe, down with the table page just found.
+  // Another level: the top after a miss of a probe, down with the table page just found.
   logic [5:0] p5_e, p5_shift;
   always_comb begin
     int_work_d = p5_work_q;
     if (p5_miss_q) begin
-      int_work_d.lvl = p5_work_q.lvl + 3'd1;
+      int_work_d.lvl = p5_work_q.desc.level;
     end else begin
       int_work_d.lvl           = p5_work_q.lvl - 3'd1;
       int_work_d.desc.frame[1] = p5_entry[63:12];
@@ -680,7 +677,8 @@ module tpt_mtt_walker
 
   `TPT_ASSERT(NewRoom_A, !in_valid_i || in_direct || newq_room)
   `TPT_ASSERT(ReadRoom_A, !rd_valid || arq_room)
-  `TPT_ASSERT(LevelUp_A, !(p5_valid_q && p5_miss_q) || p5_work_q.lvl < p5_work_q.desc.level)
+  `TPT_ASSERT(LevelUp_A, !(p5_valid_q && p5_miss_q) || (p5_work_q.lvl == 3'd1 &&
+              p5_work_q.desc.level > 3'd1 && p5_work_q.desc.level < LevelFlat))
   `TPT_ASSERT(LevelDown_A, !p5_down || p5_work_q.lvl > 3'd1)
   `TPT_ASSERT(SomePages_A, !(p5_use && p5_leaf) || p5_work_q.pos.np != '0)
   `TPT_ASSERT(InlineRange_A, !(p5_valid_q && p5_inline_q) || p5_work_q.pos.idx < 40'd4)

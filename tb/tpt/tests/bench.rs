@@ -21,26 +21,34 @@ fn the_last_line_counts_the_targets_and_the_report_is_json() {
     let path = std::env::temp_dir().join(format!("tpt-bench-{}.json", std::process::id()));
     let file = path.to_str().expect("UTF-8");
     let (code, text) = run(&[
-        "--quick", "--config", "small", "--json", file, "merge", "lanes",
+        "--quick",
+        "--config",
+        "small",
+        "--fmax",
+        "/nowhere",
+        "--json",
+        file,
+        "merge",
+        "ecp5-small",
     ]);
     assert_eq!(code, Some(0), "{text}");
     let last = text.lines().last().unwrap_or_default();
     assert!(
-        last.starts_with("bench: ") && last.ends_with(" of 3 targets met"),
+        last.starts_with("bench: ") && last.ends_with(" of 4 targets met"),
         "{last}"
     );
     let report: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(&path).expect("the report")).expect("JSON");
     let rows = report["rows"].as_array().expect("rows");
-    assert_eq!(rows.len(), 3);
+    assert_eq!(rows.len(), 4);
     let merge = rows.iter().find(|row| row["id"] == "merge").expect("merge");
     assert!(merge["figure"].as_f64().is_some_and(|figure| figure > 0.0));
-    let lanes = rows
+    let clock = rows
         .iter()
-        .find(|row| row["id"] == "lanes-2")
-        .expect("lanes");
-    assert!(lanes["figure"].is_null());
-    assert_eq!(lanes["verdict"], "not measured");
+        .find(|row| row["id"] == "ecp5-small-clock-6")
+        .expect("clock");
+    assert!(clock["figure"].is_null());
+    assert_eq!(clock["verdict"], "not measured");
 
     // The same run again cannot be worse than itself; a better past is noticed.
     let same = run(&["--quick", "--config", "small", "--baseline", file, "merge"]);
