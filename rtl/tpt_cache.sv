@@ -657,12 +657,13 @@ module tpt_cache #(
   end
 
   // Repeated passes.
-  logic kill_retry;
+  logic            kill_retry, hand_on;    // hand_on: the list of waiting ones goes to its first
+  logic [CtxW-1:0] wfirst;
   assign kill_retry = p4_kill && act.stale;
-  assign rtyq_push  = look_retry || kill_retry || (p4_fill && fill_poison);
+  assign rtyq_push  = look_retry || kill_retry || (p4_fill && fill_poison) || hand_on;
   tpt_fifo #(.Width(CtxW + 1), .Depth(NumCtx)) u_rtyq (
     .clk_i, .rst_ni, .clear_i(1'b0),
-    .wvalid_i(rtyq_push), .wready_o(q_ready[2]), .wdata_i({kill_retry, act.ctx}),
+    .wvalid_i(rtyq_push), .wready_o(q_ready[2]), .wdata_i({kill_retry, hand_on ? wfirst : act.ctx}),
     .rvalid_o(rtyq_valid), .rready_i(rtyq_pop), .rdata_o({rtyq_kill, rtyq_ctx}),
     .count_o(rtyq_cnt)
   );
@@ -675,9 +676,10 @@ module tpt_cache #(
   );
 
   // ---------------------------------------------------------------------------------------------
-  // Lists of contexts that wait for a line on its way: one list per owner, first in first out. A
-  // line that is not kept answers its owner only; the others ask again in the order of the list, so
-  // that none waits for ever.
+  // Lists of contexts that wait for a line on its way: one list per owner, first in first out. When
+  // the line comes all of them ask again. A line that is not kept answers its owner only: then the
+  // first of the list asks again, with the others in its list, so that none waits for ever. If it
+  // does not become an owner, its list asks again.
   // ---------------------------------------------------------------------------------------------
   logic [CtxW-1:0]   whead [NumCtx];  // of an owner
   logic [CtxW-1:0]   wtail [NumCtx];  // of an owner
@@ -686,12 +688,17 @@ module tpt_cache #(
   logic [NumCtx-1:0] wmore_q;         // this member has a next
 
   logic [CtxW-1:0] wlast;
-  assign wlast = wtail[p4_owner_q];
+  assign wlast   = wtail[p4_owner_q];
+  assign wfirst  = whead[act.ctx];
+  assign hand_on = p4_fill && !fill_poison && !act.store && wany_q[act.ctx];
   always_ff @(posedge clk_i) begin
     if (look_join) begin
       wtail[p4_owner_q] <= act.ctx;
       if (wany_q[p4_owner_q]) wnext[wlast] <= act.ctx;
       else whead[p4_owner_q] <= act.ctx;
+    end else if (hand_on) begin
+      whead[wfirst] <= wnext[wfirst];
+      wtail[wfirst] <= wtail[act.ctx];
     end
   end
   always_ff @(posedge clk_i) begin
@@ -699,17 +706,20 @@ module tpt_cache #(
       wany_q  <= '0;
       wmore_q <= '0;
     end else begin
+      if (wlq_push || hand_on) wany_q[act.ctx] <= 1'b0;
+      if (hand_on) wany_q[wfirst] <= wmore_q[wfirst];
       if (look_join) begin
         if (wany_q[p4_owner_q]) wmore_q[wlast] <= 1'b1;
-        wmore_q[act.ctx]  <= 1'b0;
+        wmore_q[act.ctx]   <= 1'b0;
         wany_q[p4_owner_q] <= 1'b1;
       end
-      if (p4_fill) wany_q[act.ctx] <= 1'b0;
     end
   end
 
-  assign wlq_push     = p4_fill && wany_q[act.ctx];
-  assign wlq_push_ctx = whead[act.ctx];
+  assign wlq_push     = wany_q[act.ctx] &&
+                        ((p4_fill && !fill_poison && act.store) ||
+                         (p4_look && !look_alloc && !look_retry));
+  assign wlq_push_ctx = wfirst;
   tpt_fifo #(.Width(CtxW), .Depth(NumCtx)) u_wlq (
     .clk_i, .rst_ni, .clear_i(1'b0),
     .wvalid_i(wlq_push), .wready_o(q_ready[4]), .wdata_i(wlq_push_ctx),
