@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plants the faults of tb/mutants.toml in the RTL, one at a time; the tests must fail on each.
 
-The work is done in a copy under build/mutants, where only the model of the small configuration is
-built again for each mutant; what the copy depends on is shared with the ordinary build. First the
-unchanged copy must pass the tests. A mutant that does not build is an error of tb/mutants.toml, not
-a success.
+The work is done in a copy under build/mutants, where only the model of the small configuration (or
+of those that a mutant names) is built again for each mutant; what the copy depends on is shared
+with the ordinary build. First the unchanged copy must pass the tests. A mutant that does not build
+is an error of tb/mutants.toml, not a success.
 
 With --run the judge is not the tests but what `make run` shows: the textbook scenario and the
 recorded verdicts, in the small configuration. Only the mutants of the check's rules are tried then;
@@ -34,6 +34,9 @@ TREE = WORK / "tree"
 LEFT_OUT = ("docs/", "data/", "scenarios/", ".ci/", "fpga/", "constraints/")
 # The check's rules of docs/rules.md; each must have a mutant.
 RULES = [str(number) for number in range(13)]
+# Tests that need the model of another configuration; they are left out if it is not built.
+OTHERS = {"default": ["default_configuration", "boundary_matrix_default"],
+          "large": ["large_configuration"], "lanes2": ["two_lanes"], "lanes4": ["four_lanes"]}
 # Rules that `make run` cannot show.
 WINDOW_RULES = ("6", "11")
 
@@ -48,6 +51,7 @@ class Mutant:
         except KeyError as error:
             raise ToolError(f"{LIST}: mutant {entry.get('name', '?')} has no {error}") from error
         self.test = entry.get("test", "rules")
+        self.configs = entry.get("configs", "small")
         self.find = self.find.strip("\n")
         self.replace = self.replace.strip("\n")
 
@@ -103,12 +107,15 @@ def copy_tree():
         link.symlink_to(ROOT / ".venv")
 
 
-def cargo_test(test, timeout, log):
-    """Runs one test file of the bench in the copy."""
+def cargo_test(test, timeout, log, configs="small"):
+    """Runs one test file of the bench in the copy, with the models of these configurations."""
     command = [os.environ.get("CARGO", "cargo"), "test", "--release", "-p", "tpt-bench",
-               "--test", test, "--no-fail-fast"]
+               "--test", test, "--no-fail-fast", "--"]
+    built = configs.split(",")
+    for name in (name for other, names in OTHERS.items() if other not in built for name in names):
+        command += ["--skip", name]
     target = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
-    env = common.environment(TPT_CONFIGS="small", CARGO_TARGET_DIR=str(target))
+    env = common.environment(TPT_CONFIGS=configs, CARGO_TARGET_DIR=str(target))
     return common.run(command, timeout, cwd=TREE, env=env, log=log, heartbeat=lambda seconds, line:
                       print(f"mutants: ... {seconds:.0f} s; {line[:100]}", flush=True))
 
@@ -159,7 +166,7 @@ def try_mutant(mutant, timeout, by_run=False):
         if by_run:
             text, by = make_run(timeout, log)
             return text, [by] if by else [], time.monotonic() - start
-        result = cargo_test(mutant.test, timeout, log)
+        result = cargo_test(mutant.test, timeout, log, mutant.configs)
     finally:
         path.write_text(original, encoding="utf-8")
     if result.code is None and not re.search(r"^\s+Running ", result.output, re.M):
@@ -211,9 +218,11 @@ def main():
         if text != "survived":
             print(f"mutants: the unchanged copy must pass, but: {text} {by}")
             return 1
-    for test in sorted({mutant.test for mutant in chosen} if not args.run else []):
-        print(f"mutants: the unchanged copy, test {test}", flush=True)
-        result = cargo_test(test, 2 * args.timeout, WORK / "logs" / f"unchanged-{test}.log")
+    pairs = {(mutant.configs, mutant.test) for mutant in chosen} if not args.run else set()
+    for configs, test in sorted(pairs):
+        print(f"mutants: the unchanged copy, test {test}, {configs}", flush=True)
+        result = cargo_test(test, 2 * args.timeout, WORK / "logs" / f"unchanged-{test}.log",
+                            configs)
         if verdict(result) != "survived":
             print(result.output[-4000:])
             print(f"mutants: the unchanged copy must pass the test {test}, but: {verdict(result)}")
