@@ -130,7 +130,8 @@ def overview():
     p.group(340, 14, 270, 246, "OpenTPT")
     p.box(356, 46, 238, 62, "check", "key, PD, rights, bounds: 12 rules\none syndrome, or a pass",
           "hot")
-    p.box(356, 122, 238, 50, "translate", "page split, table walk, caches", "hot")
+    p.box(356, 118, 238, 58, "translate", "page split, table walk, caches;\none to four lanes",
+          "hot")
     p.box(356, 186, 238, 58, "register", "keys, MPT entries, fence", "ctl")
     p.line((176, 66), (340, 66), label="{key, va, len, pd, …}", at=(266, 60))
     p.line((340, 92), (176, 92), label="{pa, len} or syndrome", at=(266, 86))
@@ -195,55 +196,61 @@ def registration():
 
 def datapath():
     """Blocks of the data path."""
-    p = Picture(980, 560, "Block diagram of the unit")
-    p.box(16, 54, 130, 54, "request", "one port per client")
-    p.box(16, 330, 130, 54, "response", "one port per client")
-    p.box(16, 420, 130, 54, "done", "one port per client")
-    p.group(170, 14, 792, 474, "tpt_top")
-    p.box(192, 46, 128, 70, "intake", "context, tag,\nepoch, stream list", "hot")
-    p.line((146, 81), (192, 81))
-    p.box(352, 46, 118, 70, "tpt_key_dec", "key → role, index\n5 clocks", "hot")
-    p.line((320, 81), (352, 81))
-    p.box(502, 46, 138, 70, "tpt_mpt_lookup", "MPT cache: hit, or\none read, or join", "hot")
-    p.line((470, 81), (502, 81))
-    p.box(672, 46, 128, 70, "tpt_mpt_check", "rules 0 to 11\n1 per clock", "hot")
-    p.line((640, 81), (672, 81))
-    p.line((760, 116), (760, 178), label="syndrome", at=(768, 150), anchor="start")
-    p.box(502, 178, 138, 92, "tpt_mtt_walker",
-          "look up leaf line;\nup to the nearest\nline, then down;\n1 read per level", "hot")
-    p.line((690, 116), (690, 160), (660, 160), (660, 224), (640, 224), label="descriptor",
-           at=(700, 142), anchor="end")
-    p.box(690, 178, 110, 62, "verdict", "refused: one beat,\nno address", "hot")
-    p.box(352, 178, 118, 92, "chunks", "pages of one\ntable line,\nper context", "hot")
-    p.line((502, 224), (470, 224))
-    p.line((411, 178), (411, 150), (571, 150), (571, 178), dash=True, label="next chunk", at=(491,
-           145))
-    p.box(192, 310, 278, 92, "streams and page split",
+    p = Picture(980, 590, "Block diagram of the unit")
+    p.box(16, 74, 130, 54, "request", "one port per client")
+    p.box(16, 360, 130, 54, "response", "one port per client")
+    p.box(16, 450, 130, 54, "done", "one port per client")
+    p.group(170, 14, 792, 504, "tpt_top")
+    p.group(338, 44, 482, 272, "lane: 1, 2 or 4 of them")
+    p.box(192, 66, 128, 70, "intake", "context, tag,\nepoch, stream list", "hot")
+    p.line((146, 101), (192, 101))
+    p.box(356, 70, 150, 66, "tpt_mpt_lookup", "by the field of the key:\nhit, or one read, or join",
+          "hot")
+    p.line((320, 93), (356, 93))
+    p.box(356, 164, 150, 50, "tpt_key_dec", "field → role, index\n5 clocks, for a miss", "hot")
+    p.line((320, 116), (330, 116), (330, 189), (356, 189))
+    p.line((431, 164), (431, 136), dash=True)
+    p.box(540, 70, 130, 66, "tpt_mpt_check", "rules 0 to 11\n1 per clock", "hot")
+    p.line((506, 103), (540, 103))
+    p.box(534, 192, 142, 108, "tpt_mtt_walker",
+          "leaf line, and beside it\nthe directory; if both\nfail: up to the nearest\n"
+          "line, then down", "hot")
+    p.line((580, 136), (580, 192), label="descriptor", at=(586, 168), anchor="start")
+    p.box(698, 192, 114, 62, "verdict", "refused: one beat,\nno address", "hot")
+    p.line((670, 103), (756, 103), (756, 192), label="syndrome", at=(750, 152), anchor="end")
+    p.box(356, 248, 118, 52, "chunks", "pages of one line,\nper context", "hot")
+    p.line((534, 276), (474, 276))
+    p.line((440, 340), (440, 326), (516, 326), (516, 226), (534, 226), dash=True)
+    p.text(510, 240, "next chunk", "s", "end")
+    p.box(192, 340, 278, 92, "streams and page split",
           "order of acceptance inside a stream;\nstreams overtake each other;\n"
-          "one beat per page", "hot")
-    p.line((411, 270), (411, 310))
-    p.line((745, 240), (745, 306), (486, 306), (486, 340), (470, 340))
-    p.line((192, 357), (146, 357))
-    p.line((256, 116), (256, 310), dash=True, label="order", at=(250, 220), anchor="end")
-    p.box(192, 420, 278, 54, "tags and epochs", "which tags are in use; requests per epoch", "ctl")
-    p.line((146, 447), (192, 447))
-    p.box(502, 324, 138, 62, "tpt_fence", "two epochs: a grace\nperiod, shared", "ctl")
-    p.line((470, 447), (571, 447), (571, 386), label="epoch is empty", at=(520, 441))
-    p.box(672, 372, 128, 102, "tpt_reg_engine",
-          "commands, index\nallocation, clear,\nMPT writes;\ntpt_key_gen", "ctl")
-    p.line((640, 351), (655, 351), (655, 395), (672, 395), both=True)
-    p.box(832, 46, 112, 178, "AXI4", "reads: many in\nflight, any order\n\n\nwrites: MPT\nentries",
+          "one beat per page, or neighbours merged", "hot")
+    p.line((411, 300), (411, 340))
+    p.line((756, 254), (756, 336), (560, 336), (560, 364), (470, 364))
+    p.line((600, 300), (600, 352), (470, 352), label="one page: straight", at=(606, 350),
+           anchor="start")
+    p.line((192, 387), (146, 387))
+    p.line((256, 136), (256, 340), dash=True, label="order", at=(250, 250), anchor="end")
+    p.box(192, 450, 278, 54, "tags and epochs", "which tags are in use; requests per epoch", "ctl")
+    p.line((146, 477), (192, 477))
+    p.box(502, 384, 138, 62, "tpt_fence", "two epochs: a grace\nperiod, shared", "ctl")
+    p.line((470, 477), (571, 477), (571, 446), label="epoch is empty", at=(520, 471))
+    p.box(672, 392, 128, 112, "tpt_reg_engine",
+          "commands, index\nallocation, clear,\nMPT writes, settled\napart; tpt_key_gen", "ctl")
+    p.line((640, 415), (672, 415), both=True)
+    p.box(842, 66, 104, 178, "AXI4", "reads: many in\nflight, any order\n\n\nwrites: MPT\nentries",
           "mem")
-    p.line((571, 46), (571, 32), (888, 32), (888, 46), both=True)
-    p.line((571, 270), (571, 290), (860, 290), (860, 224), both=True, label="line reads", at=(650,
-           285))
-    p.line((800, 400), (900, 400), (900, 224), label="entries", at=(894, 320), anchor="end")
-    p.box(832, 430, 112, 44, "tpt_csr", "AXI4-Lite", "ctl")
-    p.line((832, 452), (800, 452), both=True)
-    p.box(672, 506, 128, 40, "command", "completion")
-    p.line((736, 506), (736, 474), both=True)
-    p.box(832, 506, 112, 40, "host", "registers")
-    p.line((888, 506), (888, 474), both=True)
+    p.line((494, 70), (494, 34), (894, 34), (894, 66), both=True, label="entries",
+           at=(680, 30))
+    p.line((640, 300), (640, 310), (868, 310), (868, 244), both=True, label="line reads",
+           at=(746, 306), anchor="end")
+    p.line((800, 430), (918, 430), (918, 244), label="entries", at=(912, 350), anchor="end")
+    p.box(842, 452, 104, 52, "tpt_csr", "AXI4-Lite", "ctl")
+    p.line((842, 480), (800, 480), both=True)
+    p.box(672, 538, 128, 40, "command", "completion")
+    p.line((736, 538), (736, 504), both=True)
+    p.box(842, 538, 104, 40, "host", "registers")
+    p.line((894, 538), (894, 504), both=True)
     return p
 
 
