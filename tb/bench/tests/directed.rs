@@ -92,6 +92,27 @@ fn a_fault_ends_a_merged_segment() -> Result {
     Ok(())
 }
 
+/// Requests that follow each other in their stream and in memory keep their own segments.
+#[test]
+fn merging_ends_with_the_request() -> Result {
+    let unit = UnitConfig {
+        merge: true,
+        ..UnitConfig::default()
+    };
+    let mut rig = Rig::new(BenchOptions::default(), &unit)?;
+    let mr = rig.register(runs(64, 64))?;
+    for pages in [1, 2, 2, 4] {
+        for n in 0..16 {
+            let va = 0x10_0000 + ((n * pages) << 12);
+            let request = mr.request(Op::LocalRead, va, (pages as u32) << 12);
+            rig.bench.issue(0, request);
+        }
+        rig.wait_idle()?;
+        while rig.bench.poll().is_some() {}
+    }
+    Ok(())
+}
+
 /// The merge bit is locked while the unit is enabled, like the others.
 #[test]
 fn merging_is_locked_while_enabled() -> Result {
@@ -266,6 +287,51 @@ fn hits_read_nothing() -> Result {
     Ok(())
 }
 
+/// An answer that goes past the sequencer does not overtake the request in front of it in its
+/// stream, whatever the distance between them.
+#[test]
+fn straight_answers_keep_order() -> Result {
+    let mut rig = Rig::small()?;
+    let mr = rig.register(tree(0x10_0000, 16, PA))?;
+    let whole = mr.request(Op::LocalRead, 0x10_0000, 16 << 12);
+    rig.expect(0, whole, Syndrome::Ok)?;
+    for gap in 0..16 {
+        for pages in 1..5u32 {
+            let front = mr.request(Op::LocalRead, 0x10_0000, pages << 12);
+            rig.bench.issue(0, front);
+            rig.run(gap)?;
+            let behind = mr.request(Op::LocalRead, 0x10_9000, 8);
+            rig.bench.issue(0, behind);
+            rig.wait_idle()?;
+            while rig.bench.poll().is_some() {}
+        }
+    }
+    Ok(())
+}
+
+/// The entries beside the one that a walk used are in the directory, too. An absent one is not
+/// used.
+#[test]
+fn absent_neighbour_in_the_directory() -> Result {
+    let mut rig = Rig::small()?;
+    let mr = rig.register(tree(0x10_0000, 1024, PA))?;
+    let root = mr.table.frame()[0];
+    rig.host.mem.write_u64(root + 8, 0);
+    let mut list = mr.spec.list.clone();
+    list.set(512..1024, Page::Absent);
+    rig.bench.golden.set_pages(mr.index, Arc::new(list));
+    for (page, syndrome) in [
+        (5u64, Syndrome::Ok),
+        (700, Syndrome::MttAbsent),
+        (9, Syndrome::Ok),
+        (701, Syndrome::MttAbsent),
+    ] {
+        let request = mr.request(Op::LocalRead, 0x10_0000 + (page << 12), 8);
+        rig.expect(0, request, syndrome)?;
+    }
+    Ok(())
+}
+
 // -------------------------------------------------------------------------------------------------
 // Regions that have something in common
 // -------------------------------------------------------------------------------------------------
@@ -405,6 +471,59 @@ fn index_reuse_with_stale_lines() -> Result {
             other.request(Op::LocalRead, 0x90_0000, 0x4000),
             Syndrome::Ok,
         )?;
+    }
+    Ok(())
+}
+
+/// The directory of an earlier registration of an index, whose table pages belong to others now.
+#[test]
+fn index_reuse_with_stale_directory() -> Result {
+    let unit = UnitConfig {
+        mpt_size: 2,
+        ..UnitConfig::default()
+    };
+    let mut rig = Rig::new(BenchOptions::default(), &unit)?;
+    let mut others = Vec::new();
+    for round in 1..9u64 {
+        let mr = rig.register(tree(0x10_0000, 700, PA + (round << 30)))?;
+        assert_eq!(mr.index, 1);
+        for page in [3u64, 600] {
+            let request = mr.request(Op::LocalRead, 0x10_0000 + (page << 12), 4096);
+            rig.expect(0, request, Syndrome::Ok)?;
+        }
+        rig.deregister(mr)?;
+        // takes the pages of that table
+        others.push(rig.build_table(&tree(0x10_0000, 700, PA)));
+    }
+    for table in others {
+        table.free(&mut rig.host);
+    }
+    Ok(())
+}
+
+/// The generation comes again after 256 registrations, but the directory of then is not used.
+#[test]
+fn generation_wrap_clears_the_directory() -> Result {
+    let unit = UnitConfig {
+        mpt_size: 2,
+        ..UnitConfig::default()
+    };
+    let mut rig = Rig::new(BenchOptions::default(), &unit)?;
+    let mut other = None;
+    for round in 0..257u64 {
+        let mr = rig.register(tree(0x10_0000, 1536, PA + ((round + 1) << 30)))?;
+        // The directory line of the first pages is written in rounds 0 and 256 only.
+        let page: u64 = if round % 256 == 0 { 7 } else { 1100 };
+        let request = mr.request(Op::LocalRead, 0x10_0000 + (page << 12), 8);
+        rig.expect(0, request, Syndrome::Ok)?;
+        rig.deregister(mr)?;
+        if round == 0 {
+            // takes the pages of that table
+            other = Some(rig.build_table(&tree(0x10_0000, 1536, PA)));
+        }
+    }
+    if let Some(table) = other {
+        table.free(&mut rig.host);
     }
     Ok(())
 }
