@@ -213,8 +213,8 @@ def datapath():
     p.box(540, 70, 130, 66, "tpt_mpt_check", "rules 0 to 11\n1 per clock", "hot")
     p.line((506, 103), (540, 103))
     p.box(534, 192, 142, 108, "tpt_mtt_walker",
-          "leaf line, and beside it\nthe directory; if both\nfail: up to the nearest\n"
-          "line, then down", "hot")
+          "leaf line, and beside it\nthe directory; if both\nfail: from the top\n"
+          "down, level by level", "hot")
     p.line((580, 136), (580, 192), label="descriptor", at=(586, 168), anchor="start")
     p.box(698, 192, 114, 62, "verdict", "refused: one beat,\nno address", "hot")
     p.line((670, 103), (756, 103), (756, 192), label="syndrome", at=(750, 152), anchor="end")
