@@ -29,8 +29,9 @@
 ///   is none soon it makes a pass.
 ///
 /// The victim of a miss is an empty way, else one that was not hit since its set was last cleared
-/// of such marks, else any that is not reserved. A new line has no mark: lines that are used once
-/// replace each other, not the ones that are used again and again.
+/// of such marks, else any that is not reserved; the search begins behind the way taken last. A new
+/// line has no mark: lines that are used once replace each other, not the ones that are used again
+/// and again.
 ///
 /// A pass that read its tags before an older pass changed the same set is stale and is repeated.
 ///
@@ -423,17 +424,19 @@ module tpt_cache #(
     .rdata_o(used_rdata)
   );
 
+  logic            look_alloc;           // P4 takes a way
   logic            p3_room, p3_empty, p3_plain;
-  logic [WayW-1:0] p3_vic;
+  logic [WayW-1:0] p3_vic, vic_from_q;   // the search begins behind the way taken last
   always_comb begin
     p3_room  = 1'b0;
     p3_empty = 1'b0;
     p3_plain = 1'b0;
     p3_vic   = '0;
-    for (int unsigned w = 0; w < Ways; w++) begin
+    for (int unsigned k = 0; k < Ways; k++) begin
+      automatic logic [WayW-1:0] w = WayW'((32'(vic_from_q) + k) % Ways);
       if (tag_rdata[w].state != LinePend && !p3_plain) begin
+        if (!p3_room || !used_rdata[w]) p3_vic = w;
         p3_room = 1'b1;
-        p3_vic  = WayW'(w);
         if (!used_rdata[w]) p3_plain = 1'b1;
       end
     end
@@ -444,6 +447,10 @@ module tpt_cache #(
         p3_vic   = WayW'(w);
       end
     end
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) vic_from_q <= '0;
+    else if (look_alloc) vic_from_q <= WayW'((32'(p4_vic_q) + 1) % Ways);
   end
 
   // A pass is stale if its set is written after its tags were read.
@@ -588,7 +595,7 @@ module tpt_cache #(
   assign p4_inv  = act.valid && act.kind == PassInv;
   assign p4_swp  = act.valid && act.kind == PassSweep;
 
-  logic look_ok, look_hit, look_join, look_miss, look_read_on, look_alloc, look_retry;
+  logic look_ok, look_hit, look_join, look_miss, look_read_on, look_retry;
   assign look_ok    = p4_look && !act_look.bypass && !act.stale;
   assign look_hit   = look_ok && (|p4_hit_q);
   assign look_join  = look_ok && (|p4_pend_q);

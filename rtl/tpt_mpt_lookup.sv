@@ -152,38 +152,31 @@ module tpt_mpt_lookup
   // ---------------------------------------------------------------------------------------------
   // Running state of each entry under way.
   logic [BeatCntW-1:0] run_cnt  [NumCtx];
-  logic [15:0]         run_crc  [NumCtx];
-  logic [15:0]         run_want [NumCtx];
-  logic [1:0]          run_state[NumCtx];
   logic [NumCtx-1:0]   run_mid_q;  // not at the first beat
   logic [NumCtx-1:0]   run_err_q;
 
   logic                r_first;
   logic [BeatCntW-1:0] r_cnt;
-  logic [15:0]         r_crc, r_want;
-  logic [1:0]          r_state;
   logic                r_bus;
+  logic [AxiDataW-1:0] r_checked;
+  logic [15:0]         r_fold, unused_turn;
 
   assign r_first = !run_mid_q[r_ctx_i];
   assign r_cnt   = r_first ? '0 : run_cnt[r_ctx_i];
-  assign r_want  = r_first ? r_data_i[127:112] : run_want[r_ctx_i];
-  assign r_state = r_first ? r_data_i[1:0] : run_state[r_ctx_i];
   assign r_bus   = r_err_i || (!r_first && run_err_q[r_ctx_i]);
-
   always_comb begin
-    r_crc = r_first ? '0 : run_crc[r_ctx_i];
-    for (int unsigned b = 0; b < AxiDataW / 8; b++) begin
-      r_crc = crc16_step(r_crc, (r_first && (b == 14 || b == 15)) ? 8'h00 : r_data_i[8*b +: 8]);
-    end
+    r_checked = r_data_i;
+    if (r_first) r_checked[127:112] = '0;   // the CRC itself
   end
+  tpt_crc16 #(.DataW(AxiDataW)) u_fold (
+    .data_i(r_checked),
+    .fold_o(r_fold),
+    .crc_i (16'd0),
+    .turn_o(unused_turn)
+  );
 
   always_ff @(posedge clk_i) begin
-    if (r_valid_i) begin
-      run_cnt[r_ctx_i]   <= r_cnt + 1'b1;
-      run_crc[r_ctx_i]   <= r_crc;
-      run_want[r_ctx_i]  <= r_want;
-      run_state[r_ctx_i] <= r_state;
-    end
+    if (r_valid_i) run_cnt[r_ctx_i] <= r_cnt + 1'b1;
   end
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -197,10 +190,12 @@ module tpt_mpt_lookup
 
   // One clock later: into the cache. Role and index take the place of the CRC and of a field that
   // is 0.
-  logic                f_valid_q, f_last_q, f_first_q, f_store_q, f_bus_q, f_bad_q;
+  logic                f_valid_q, f_last_q, f_first_q, f_bus_q;
   logic [CtxW-1:0]     f_ctx_q;
   logic [AxiDataW-1:0] f_data_q, f_data;
   logic [BeatCntW-1:0] f_cnt_q;
+  logic [15:0]         f_fold_q, f_crc, f_want;
+  logic [1:0]          f_state;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) f_valid_q <= 1'b0;
     else f_valid_q <= r_valid_i;
@@ -212,17 +207,66 @@ module tpt_mpt_lookup
     f_ctx_q   <= r_ctx_i;
     f_data_q  <= r_data_i;
     f_bus_q   <= r_bus;
-    f_bad_q   <= r_crc != r_want;
-    f_store_q <= !r_bus && r_crc == r_want && r_state == StValid;
+    f_fold_q  <= r_fold;
   end
   always_comb begin
     f_data = f_data_q;
     if (f_first_q) {f_data[127:112], f_data[63:56]} = id_mem[f_ctx_q];
   end
-  logic fdone;
-  assign fdone    = f_valid_q && f_last_q;
-  assign ev_bus_o = fdone && f_bus_q;
-  assign ev_bad_o = fdone && !f_bus_q && f_bad_q;
+
+  logic            fdone, fdone_bus, fdone_bad, fdone_store;
+  logic [CtxW-1:0] fdone_ctx;
+  if (Beats == 1) begin : g_one_beat
+    assign f_crc       = f_fold_q;
+    assign f_want      = f_data_q[127:112];
+    assign f_state     = f_data_q[1:0];
+    assign fdone       = f_valid_q;
+    assign fdone_ctx   = f_ctx_q;
+    assign fdone_bus   = f_bus_q;
+    assign fdone_bad   = f_crc != f_want;
+    assign fdone_store = !f_bus_q && f_crc == f_want && f_state == StValid;
+  end else begin : g_beats
+    // CRC so far, CRC and state of the entry; the verdict a clock behind the last beat.
+    logic [15:0] run_crc [NumCtx];
+    logic [15:0] run_want [NumCtx];
+    logic [1:0]  run_state [NumCtx];
+    logic [15:0] f_turn, unused_fold;
+    tpt_crc16 #(.DataW(AxiDataW)) u_turn (
+      .data_i('0),
+      .fold_o(unused_fold),
+      .crc_i (run_crc[f_ctx_q]),
+      .turn_o(f_turn)
+    );
+    assign f_crc   = f_first_q ? f_fold_q : f_turn ^ f_fold_q;
+    assign f_want  = f_first_q ? f_data_q[127:112] : run_want[f_ctx_q];
+    assign f_state = f_first_q ? f_data_q[1:0] : run_state[f_ctx_q];
+    always_ff @(posedge clk_i) begin
+      if (f_valid_q) begin
+        run_crc[f_ctx_q]   <= f_crc;
+        run_want[f_ctx_q]  <= f_want;
+        run_state[f_ctx_q] <= f_state;
+      end
+    end
+    logic            g_valid_q, g_bus_q, g_bad_q, g_store_q;
+    logic [CtxW-1:0] g_ctx_q;
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) g_valid_q <= 1'b0;
+      else g_valid_q <= f_valid_q && f_last_q;
+    end
+    always_ff @(posedge clk_i) begin
+      g_ctx_q   <= f_ctx_q;
+      g_bus_q   <= f_bus_q;
+      g_bad_q   <= f_crc != f_want;
+      g_store_q <= !f_bus_q && f_crc == f_want && f_state == StValid;
+    end
+    assign fdone       = g_valid_q;
+    assign fdone_ctx   = g_ctx_q;
+    assign fdone_bus   = g_bus_q;
+    assign fdone_bad   = g_bad_q;
+    assign fdone_store = g_store_q;
+  end
+  assign ev_bus_o = fdone && fdone_bus;
+  assign ev_bad_o = fdone && !fdone_bus && fdone_bad;
 
   logic [Beats-1:0] fill_we;
   always_comb begin
@@ -306,9 +350,9 @@ module tpt_mpt_lookup
     .fill_ctx_i   (f_ctx_q),
     .fill_data_i  (f_data),
     .fdone_valid_i(fdone || no_valid),
-    .fdone_ctx_i  (fdone ? f_ctx_q : arq_ctx),
-    .fdone_store_i(fdone && f_store_q),
-    .fdone_err_i  (fdone ? {1'b0, f_bus_q, f_bad_q} : {1'b1, 2'b00}),
+    .fdone_ctx_i  (fdone ? fdone_ctx : arq_ctx),
+    .fdone_store_i(fdone && fdone_store),
+    .fdone_err_i  (fdone ? {1'b0, fdone_bus, fdone_bad} : {1'b1, 2'b00}),
     .kill_valid_i (1'b0),
     .kill_ctx_i   ('0),
     .inv_valid_i,
@@ -377,6 +421,6 @@ module tpt_mpt_lookup
 
   logic unused_ok;
   assign unused_ok = ^{arq_cnt, unused_probe, rd_pay, res_valid, unused_p1_aux, unused_p2_aux,
-                       unused_p2_key};
+                       unused_p2_key, unused_turn};
 
 endmodule

@@ -303,24 +303,6 @@ module tpt_reg_engine import tpt_pkg::*; #(
     return c;
   endfunction
 
-  // The CRC is linear: every bit of crc16_word is the parity of some bits of {crc, data}. Which
-  // ones is computed here, so that each parity becomes a balanced tree.
-  typedef logic [15:0][79:0] crc_map_t;
-  function automatic crc_map_t crc_map();
-    crc_map_t    m;
-    logic [79:0] one;
-    logic [15:0] c;
-    m = '0;
-    for (int unsigned i = 0; i < 80; i++) begin
-      one    = '0;
-      one[i] = 1'b1;
-      c      = crc16_word(one[79:64], one[63:0]);
-      for (int unsigned o = 0; o < 16; o++) m[o][i] = c[o];
-    end
-    return m;
-  endfunction
-  localparam crc_map_t CrcMap = crc_map();
-
   // What the CRC of an entry changes by when VALID becomes INVALID, or the other way.
   function automatic logic [15:0] crc_of_state();
     logic [15:0] c;
@@ -741,12 +723,12 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
   logic [511:0] ent_bits;
   assign ent_bits = ent;
-  always_comb begin
-    for (int unsigned o = 0; o < 16; o++) begin
-      fold[o] = ^(word_q & CrcMap[o][63:0]);
-      turn[o] = ^(crc_q & CrcMap[o][79:64]);
-    end
-  end
+  tpt_crc16 #(.DataW(64)) u_crc (
+    .data_i(word_q),
+    .fold_o(fold),
+    .crc_i (crc_q),
+    .turn_o(turn)
+  );
   always_ff @(posedge clk_i) begin
     number_q <= cnt_q[2:0];
     low_q    <= ent_bits[64*number_q[1:0]+:64];
