@@ -28,10 +28,9 @@
 ///   one beat waits beside P4, with its data, for a clock in which no pass is there; only if there
 ///   is none soon it makes a pass.
 ///
-/// The victim of a miss is an empty way, else one that was not hit since its set was last cleared
-/// of such marks, else any that is not reserved; the search begins behind the way taken last. A new
-/// line has no mark: lines that are used once replace each other, not the ones that are used again
-/// and again.
+/// The victim of a miss is an empty way, else one that was not used since its set was last cleared
+/// of such marks, else any that is not reserved; the search begins behind the way taken last. Lines
+/// that are used all the time are marked again at once, so a stream of misses does not evict them.
 ///
 /// A pass that read its tags before an older pass changed the same set is stale and is repeated.
 ///
@@ -644,18 +643,16 @@ module tpt_cache #(
     end
   end
 
-  // Marks of use: of a line that is hit, not of a new one. When all are marked, the others lose
+  // Marks of use: of a line that is hit, and of a new one. When all are marked, the others lose
   // their marks.
+  logic [Ways-1:0] used_now;
   always_comb begin
+    used_now = p4_hit_q;
+    if (look_alloc) used_now = Ways'(1) << p4_vic_q;
     used_wset  = act_set;
-    used_wdata = p4_used_q | p4_hit_q;
-    used_we    = look_hit && used_wdata != p4_used_q;
-    if (&used_wdata) used_wdata = p4_hit_q;
-    if (look_alloc) begin
-      used_we              = p4_used_q[p4_vic_q];
-      used_wdata           = p4_used_q;
-      used_wdata[p4_vic_q] = 1'b0;
-    end
+    used_wdata = p4_used_q | used_now;
+    used_we    = (look_hit || look_alloc) && used_wdata != p4_used_q;
+    if (&used_wdata) used_wdata = used_now;
     if (init_q) begin
       used_we    = 1'b1;
       used_wset  = init_set_q;
