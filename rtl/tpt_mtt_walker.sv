@@ -356,9 +356,9 @@ module tpt_mtt_walker
 
   logic              dir_we, dir_clr_q, dir_swept_q;
   logic [DirW-1:0]   dir_wset, dir_clr_set_q;
-  dir_t              dir_wdata, p3_dir, p5_dir;
-  logic              p5_dir_we;
-  logic [DirW-1:0]   p5_dir_set;
+  dir_t              dir_wdata, p3_dir, p5_dir, p6_dir_q;
+  logic              p6_dir_we_q;
+  logic [DirW-1:0]   p6_dir_set_q;
   aux_t              p1_aux, p2_aux, p3_aux_q;
   key_t              p2_key, p3_key_q;
   logic [DLineW-1:0] p3_dline_q;
@@ -366,9 +366,9 @@ module tpt_mtt_walker
   logic              p4_known_q;
   logic [FrameW-1:0] p4_dframe_q;
 
-  assign dir_we    = dir_clr_q || p5_dir_we;
-  assign dir_wset  = dir_clr_q ? dir_clr_set_q : p5_dir_set;
-  assign dir_wdata = dir_clr_q ? '0 : p5_dir;
+  assign dir_we    = dir_clr_q || (p6_dir_we_q && !sweep_valid_i);
+  assign dir_wset  = dir_clr_q ? dir_clr_set_q : p6_dir_set_q;
+  assign dir_wdata = dir_clr_q ? '0 : p6_dir_q;
   tpt_ram_1r1w #(.Width($bits(dir_t)), .Depth(DirSets), .OutReg(1'b1)) u_dir (
     .clk_i,
     .we_i   (dir_we),
@@ -549,9 +549,9 @@ module tpt_mtt_walker
     return {absent, bad};
   endfunction
 
-  logic                  p5_leaf, p5_flagged;
-  logic [5:0]            p5_logp;
-  logic [MaxLogPage-1:0] p5_low;
+  logic                  p4_leaf, p5_leaf_q, p5_flagged_q;
+  logic [5:0]            p4_logp;
+  logic [MaxLogPage-1:0] p5_low_q;
   logic [LineEnt-1:0][1:0] p5_judge;
   logic [LineLog-1:0]    p5_sel;
   logic [LineLog:0]      p5_room, p5_n, p5_good;
@@ -559,20 +559,24 @@ module tpt_mtt_walker
   logic [4:0]            p5_syn;
   logic                  p5_end;      // the chunk reaches the end of the request
 
-  assign p5_leaf    = p5_inline_q || p5_work_q.lvl == 3'd1;
-  assign p5_flagged = p5_work_q.desc.encoding == EncFlagged && !p5_inline_q;
-  assign p5_logp    = p5_leaf ? p5_work_q.desc.log_page : 6'(p5_work_q.desc.log_tpage) + 6'd12;
-  assign p5_low     = ~({MaxLogPage{1'b1}} << p5_logp);
+  assign p4_leaf    = res_bypass || res_pay.work.lvl == 3'd1;
+  assign p4_logp    = p4_leaf ? res_pay.work.desc.log_page
+                              : 6'(res_pay.work.desc.log_tpage) + 6'd12;
+  always_ff @(posedge clk_i) begin
+    p5_leaf_q    <= p4_leaf;
+    p5_flagged_q <= res_pay.work.desc.encoding == EncFlagged && !res_bypass;
+    p5_low_q     <= ~({MaxLogPage{1'b1}} << p4_logp);
+  end
   assign p5_sel     = p5_work_q.eidx[LineLog-1:0];
   assign p5_room    = (LineLog + 1)'(LineEnt) - (LineLog + 1)'(p5_sel);
   assign p5_end     = p5_work_q.pos.np <= 20'(p5_room);
-  assign p5_n       = !p5_leaf ? (LineLog + 1)'(1) :
+  assign p5_n       = !p5_leaf_q ? (LineLog + 1)'(1) :
                       p5_end ? p5_work_q.pos.np[LineLog:0] : p5_room;
 
   always_comb begin
     for (int unsigned j = 0; j < LineEnt; j++) begin
-      p5_judge[j] = judge(p5_data_q[64*j +: 64], p5_low, p5_flagged,
-                          p5_leaf && p5_work_q.desc.write);
+      p5_judge[j] = judge(p5_data_q[64*j +: 64], p5_low_q, p5_flagged_q,
+                          p5_leaf_q && p5_work_q.desc.write);
     end
     // first entry from p5_sel on, below p5_sel + p5_n, that is not good
     p5_good  = p5_n;
@@ -601,8 +605,8 @@ module tpt_mtt_walker
   logic p5_use, p5_result, p5_down, p5_kill;
   work_t int_work_d;
   assign p5_use    = p5_valid_q && (p5_line_q || p5_inline_q);
-  assign p5_result = p5_use && (p5_leaf || p5_fault);
-  assign p5_down   = p5_use && !p5_leaf && !p5_fault;
+  assign p5_result = p5_use && (p5_leaf_q || p5_fault);
+  assign p5_down   = p5_use && !p5_leaf_q && !p5_fault;
   assign p5_kill   = p5_result && p5_fault && p5_line_q && !p5_err_q;
 
   always_ff @(posedge clk_i) begin
@@ -626,8 +630,8 @@ module tpt_mtt_walker
     for (int unsigned j = 0; j < LineEnt; j++) begin
       out_frame_o[j] <= p5_data_q[64*j + 12 +: FrameW];
     end
-    out_sel_o      <= p5_leaf ? p5_sel : '0;
-    out_good_o     <= p5_leaf ? p5_good : '0;
+    out_sel_o      <= p5_leaf_q ? p5_sel : '0;
+    out_good_o     <= p5_leaf_q ? p5_good : '0;
     out_fault_o    <= p5_fault;
     out_syndrome_o <= p5_fault ? p5_syn : SynOk;
     out_first_o    <= p5_work_q.first;
@@ -660,13 +664,20 @@ module tpt_mtt_walker
     int_work_d.eidx = p5_work_q.pos.idx >> p5_shift;
   end
 
-  // A line of level 2 that named a table page goes to the directory, unless that is being cleared.
+  // A line of level 2 that named a table page goes to the directory a clock later, unless that is
+  // being cleared.
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) p6_dir_we_q <= 1'b0;
+    else p6_dir_we_q <= p5_down && p5_work_q.lvl == 3'd2;
+  end
+  always_ff @(posedge clk_i) begin
+    p6_dir_q     <= p5_dir;
+    p6_dir_set_q <= dir_set(p5_dir.tag.index[DirW-1:0], p5_dir.tag.line[DirW-1:0]);
+  end
   always_comb begin
-    p5_dir_we     = p5_down && p5_work_q.lvl == 3'd2 && !sweep_valid_i;
     p5_dir.tag    = '{valid: 1'b1, index: p5_work_q.desc.index, gen: p5_work_q.desc.gen,
                       line: DLineW'(p5_work_q.eidx[PageIdxW-1:LineLog]),
                       log_tpage: p5_work_q.desc.log_tpage};
-    p5_dir_set    = dir_set(p5_dir.tag.index[DirW-1:0], p5_dir.tag.line[DirW-1:0]);
     for (int unsigned j = 0; j < LineEnt; j++) begin
       p5_dir.good[j]  = !(|p5_judge[j]);
       p5_dir.frame[j] = p5_data_q[64*j + 12 +: FrameW];
@@ -680,7 +691,7 @@ module tpt_mtt_walker
   `TPT_ASSERT(LevelUp_A, !(p5_valid_q && p5_miss_q) || (p5_work_q.lvl == 3'd1 &&
               p5_work_q.desc.level > 3'd1 && p5_work_q.desc.level < LevelFlat))
   `TPT_ASSERT(LevelDown_A, !p5_down || p5_work_q.lvl > 3'd1)
-  `TPT_ASSERT(SomePages_A, !(p5_use && p5_leaf) || p5_work_q.pos.np != '0)
+  `TPT_ASSERT(SomePages_A, !(p5_use && p5_leaf_q) || p5_work_q.pos.np != '0)
   `TPT_ASSERT(InlineRange_A, !(p5_valid_q && p5_inline_q) || p5_work_q.pos.idx < 40'd4)
   `TPT_ASSERT(GoodOrFault_A, !out_valid_o || out_good_o != '0 || out_fault_o)
 
