@@ -215,7 +215,7 @@ module tpt_client
   logic [CtxW:0] free_all;
   assign free_all = ((CtxW + 1)'(NumCtx) - fresh_q) + free_cnt;
   assign ctx_idle = free_all == (CtxW + 1)'(NumCtx);
-  assign idle_o   = ctx_idle && (&epoch_empty);
+  assign idle_o   = ctx_idle && (&epoch_empty) && pipe_empty;
 
   assign pop_valid_o = skid_valid && (fresh || free_valid) && ready_o && enable_i;
   assign pop_req_o   = skid_req;
@@ -273,6 +273,7 @@ module tpt_client
   logic [CtxW-1:0]                 succ_mem [NumCtx];   // chunk behind this one
   logic [NumCtx-1:0]               succ_any_q;
   logic [NumCtx-1:0]               more_q;    // begun, goes on, next chunk not yet asked for
+  logic [NumCtx-1:0]               begun_q;   // its walk has begun
   logic [StrW-1:0]                 pop_str;
   logic                            pop_last;  // the request at the head of cs_q ends
   assign pop_str = skid_req.stream[StrW-1:0];
@@ -353,16 +354,19 @@ module tpt_client
   assign end_str = act_q ? cs_q : fast_str_q[fast_lane];
 
   logic [LineLog:0] cur_nb;
-  logic             cur_fin, cur_kill, cur_succ, cur_end, cut, issue, end_chunk, in_place;
+  logic             cur_fin, cur_kill, cur_succ, cur_end, cur_hold, cut, issue, end_chunk, in_place;
   assign cur_kill  = str_kill_q[cs_q];
   assign cur_succ  = act_q && succ_any_q[cur_q];
   assign cur_nb    = (direct_q[cur_q] || cur_kill) ? '0 : cur_info.nb;
   // In a client reset a long request ends with the chunk that it has.
   assign cur_fin   = direct_q[cur_q] || cur_info.fin || drain || cur_kill;
   assign cur_end   = beat_q == cur_nb;
+  // A context keeps its place until the walk of the chunk behind it has begun: the walker takes
+  // what comes next from the record of this context.
+  assign cur_hold  = cur_succ && cur_end && !begun_q[succ_mem[cur_q]];
   // The last beat has to wait for chunks behind: it leaves in place of the last of them.
-  assign cut       = act_q && cur_fin && cur_succ && cur_end;
-  assign issue     = act_q && !cut && credit_q != '0;
+  assign cut       = act_q && cur_fin && cur_succ && cur_end && !cur_hold;
+  assign issue     = act_q && !(cur_fin && cur_succ && cur_end) && !cur_hold && credit_q != '0;
   assign end_chunk = cut || (issue && cur_end) || fast;
   assign pop_last  = end_chunk && (fast || cur_fin) && !cur_succ;
   assign in_place  = end_chunk && !fast && !cur_fin && !cur_succ;
@@ -489,10 +493,15 @@ module tpt_client
     if (!rst_ni) begin
       succ_any_q <= '0;
       more_q     <= '0;
+      begun_q    <= '0;
     end else begin
       for (int unsigned l = 0; l < Lanes; l++) begin
-        if (sub_valid_i[l]) more_q[sub_ctx_i[l]] <= sub_more_i[l];
+        if (sub_valid_i[l]) begin
+          more_q[sub_ctx_i[l]]  <= sub_more_i[l];
+          begun_q[sub_ctx_i[l]] <= 1'b1;
+        end
       end
+      if (skid_pop || ext_go) begun_q[next_ctx] <= 1'b0;
       if (end_chunk) more_q[end_ctx] <= 1'b0;
       if (ext_go) begin
         more_q[ext_src]      <= 1'b0;
@@ -834,6 +843,7 @@ module tpt_client
               (64'd1 << chk_log_page_i[fast_lane][4:0]))))
   `TPT_ASSERT(CurIsReady_A, !act_q || rdy_q[cur_q])
   `TPT_ASSERT(KillHasMore_A, !(str_kill_q[cs_q] && act_q && direct_q[cur_q]))
+  `TPT_ASSERT(KeptForNext_A, !(free_push && cur_succ) || begun_q[succ_mem[end_ctx]])
   `TPT_ASSERT(InPlaceBegun_A, !in_place || more_q[cur_q])
   for (genvar l = 0; l < Lanes; l++) begin : g_lane_asserts
     `TPT_ASSERT(CommitOnce_A, !commit_valid_i[l] || !rdy_q[commit_ctx_i[l]])

@@ -55,7 +55,8 @@ module tpt_mtt_walker
   input  desc_t               in_desc_i,
   input  pos_t                in_pos_i,
   // Next chunk of a request, into context `adv_ctx_i`, behind the chunk that was last begun in
-  // `adv_src_i` (the same context or another one).
+  // `adv_src_i` (the same context or another one). No other chunk may be begun in `adv_src_i` until
+  // this one has been (`sub_valid_o`).
   input  logic                adv_valid_i,
   output logic                adv_ready_o,
   input  logic [CtxW-1:0]     adv_ctx_i,

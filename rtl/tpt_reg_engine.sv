@@ -46,7 +46,8 @@
 /// **Indices.** 0 is never handed out. Fresh indices 1, 2, 3, ... come first; when there are none,
 /// the free list, first freed first reused. The list is threaded through the FREE entries (`bound`
 /// is the next one); head, tail and length are registers. A generation counts the registrations of
-/// an index; when it wraps to 0 the MTT cache is swept of the index before it becomes valid.
+/// an index; when it wraps to 0, or is used again because the write of a REG has failed, the MTT
+/// cache is swept of the index before it becomes valid.
 ///
 /// **Errors.** Every memory error ends in StsBus, never in a hang:
 /// * REG, DEREG, REREG, first write fails: the old entry is written again, and everything is as it
@@ -176,7 +177,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     StAlign,     // frames, one per clock, verdict two clocks later
     StAlloc,     // room: index, or place in the queue
     StKeyWait,   // make keys
-    StSweep,     // generation wrapped: sweep the MTT cache
+    StSweep,     // generation comes again: sweep the MTT cache
     StWrCrc,     // CRC of the entry to be written
     StWrSet,     // CRC known already: only the entry settles
     StWrReq,     // write it
@@ -402,6 +403,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic       ans_push, ans_pop;
   logic       reg_settled, end_settled, tail_settled, set_cpl_take;
   logic       push, append, restore;
+  logic       restore_q, again_q;  // an index was given back; sweep before its next use
 
   // In the clock after the write was taken everything about it is still there.
   logic       reg_load_q, end_load_q;
@@ -1256,7 +1258,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
         if (keys_take) begin
           wr_kind_d  = WrNew;
           wr_state_d = is_reg_q ? StValid : StInvalid;
-          if (is_reg_q && (&cur_gen)) state_d = StSweep;
+          if (is_reg_q && ((&cur_gen) || again_q)) state_d = StSweep;
           else state_d = StWrCrc;
         end
       end
@@ -1481,6 +1483,13 @@ module tpt_reg_engine import tpt_pkg::*; #(
   assign fsm_answer  = ans_pop && (ans_now == AnsFsm);
   assign wr_addr_o   = addr_q;
   assign sweep_valid_o = (state_q == StSweep);
+  // After a failed write of a REG its index and generation are used again: what a look-up may have
+  // found of the table meanwhile must not be met by the next registration.
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) again_q <= 1'b0;
+    else if (restore_q) again_q <= 1'b1;
+    else if (sweep_done_i && (state_q == StSweep)) again_q <= 1'b0;
+  end
   assign sweep_index_o = index_q;
 
   // ---------------------------------------------------------------------------------------------
@@ -1493,7 +1502,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     list_one_q  <= (fl_cnt_q == (IndexW + 1)'(1));
   end
   // A REG takes its index when it is posted, and gives it back if it is undone.
-  logic take_q, restore_q, append_q;
+  logic take_q, append_q;
   always_ff @(posedge clk_i) begin
     take_q    <= issue && is_reg_q && rst_ni;
     restore_q <= restore && rst_ni;

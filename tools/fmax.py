@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clock of the unit on an ECP5-85F: Yosys read_slang, synth_ecp5, nextpnr-ecp5 with a fixed seed.
 
-    tools/fmax.py [--config NAME]... [--grade N]... [--seed N] [--keep] [--timeout SECONDS]
+    tools/fmax.py [--config NAME]... [--grade N]... [--area] [--seed N] [--keep]
+                  [--timeout SECONDS]
 
 The unit has more ports than the chip has pins, so it sits in a wrapper: every input comes from a
 shift register, every output goes into a register and from there through registered XOR trees to
@@ -103,6 +104,9 @@ def measure(name, parameters, args):
           f"tee -q -o {here}/{name}-stat.json stat -json",
           out / f"{name}-area.log", args.timeout, f"{name}: synthesis of the unit")
     report["cells"] = dict(synth.summary(json.loads((out / f"{name}-stat.json").read_text())))
+    if args.area:
+        (out / f"{name}.json").write_text(json.dumps(report, indent=2) + "\n")
+        return report
     text = wrapper(ports((ROOT / "rtl/tpt_top.sv").read_text()), parameters)
     (out / f"{name}.sv").write_text(text)
     print(f"fmax: {name}: synthesis with the wrapper", flush=True)
@@ -141,6 +145,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--config", action="append", metavar="NAME", help="small, default, ...")
     parser.add_argument("--grade", action="append", type=int, metavar="N", help="6, 7, 8")
+    parser.add_argument("--area", action="store_true",
+                        help="only count the cells: no place and route, so no clock")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     parser.add_argument("--keep", action="store_true", help="keep the netlist")
     parser.add_argument("--timeout", type=int, default=7200, metavar="SECONDS",
@@ -155,7 +161,7 @@ def main():
             raise ToolError(f"there is no configuration {name}; there are {', '.join(known)}")
         report = measure(name, known[name], args)
         cells = report["cells"]
-        clocks = [report["grades"][str(grade)] for grade in args.grade]
+        clocks = [report["grades"].get(str(grade)) for grade in args.grade]
         rows.append([name, cells["LUT4"], cells["flip-flops"], cells["block RAM (DP16KD)"],
                      *(f"{mhz:.1f}" if mhz else "-" for mhz in clocks)])
     print()
