@@ -4,6 +4,7 @@ rtl/tpt_pkg.sv
 rtl/tpt_ram_1r1w.sv
 rtl/tpt_fifo.sv
 rtl/tpt_rr_arb.sv
+rtl/tpt_all_done.sv
 rtl/tpt_crc16.sv
 rtl/tpt_cache.sv
 rtl/tpt_key_dec.sv

@@ -133,10 +133,19 @@ module tpt_client
     $fatal(1, "tpt_client: NumStreams must be a power of two, 2 to 64");
   end
 
-  // State of the sequencer (S0)
+  /// Beats in the response queue; chunks of one stream in a row while others wait.
   localparam int unsigned QueueDepth = 16;
   localparam int unsigned BurstMax   = 15;
 
+  // Whose beats a context hands out.
+  typedef struct packed {
+    logic [TagW-1:0]    tag;
+    logic [StreamW-1:0] stream;
+    logic               abit;
+    logic               nodone;   // tag was in use: not counted
+  } who_t;
+
+  // State of the sequencer (S0)
   logic             act_q;
   logic [CtxW-1:0]  cur_q;      // context that hands out beats
   logic [StrW-1:0]  cs_q;       // its stream
@@ -324,13 +333,10 @@ module tpt_client
   logic [LaneW-1:0]           fast_lane;
   logic [Lanes-1:0]           fast_any, fast_head_q, fast_clear;
   logic [Lanes-1:0][StrW-1:0] fast_str_q;
+  who_t [Lanes-1:0]           pre_who;      // of the request whose chunk comes next
   for (genvar l = 0; l < Lanes; l++) begin : g_fast
-    logic [StrW-1:0] str_of [NumCtx];   // stream of a request
     logic [StrW-1:0] pre_str;
-    assign pre_str = str_of[pre_ctx_i[l]];
-    always_ff @(posedge clk_i) begin
-      if (skid_pop) str_of[next_ctx] <= pop_str;
-    end
+    assign pre_str = pre_who[l].stream[StrW-1:0];
     always_ff @(posedge clk_i) begin
       // it stays the head until it has been answered
       fast_head_q[l] <= str_any_q[pre_str] && !str_kill_q[pre_str] &&
@@ -574,12 +580,6 @@ module tpt_client
     logic [31:0]                    rem;
   } chunk_t;
   typedef struct packed {
-    logic [TagW-1:0]    tag;
-    logic [StreamW-1:0] stream;
-    logic               abit;
-    logic               nodone;   // tag was in use: not counted
-  } who_t;
-  typedef struct packed {
     logic             valid;
     logic [LineLog:0] beat;
     logic             direct;
@@ -723,7 +723,8 @@ module tpt_client
                                nodone: pop_busy_o};
       end
     end
-    always_ff @(posedge clk_i) fast_who_q[l] <= who_mem[pre_ctx_i[l]];
+    assign pre_who[l] = who_mem[pre_ctx_i[l]];
+    always_ff @(posedge clk_i) fast_who_q[l] <= pre_who[l];
     // no beat of this stream is being made
     assign fast_clear[l] = !((x1_q.valid || x1_q.cut) && x1_q.str == fast_str_q[l]) &&
                            !((x2_q.valid || x2_q.cut) && x2_q.str == fast_str_q[l]) &&
@@ -759,17 +760,17 @@ module tpt_client
   if (Merge) begin : g_merge
     logic              n_valid_q, m_valid_q, m_wait;
     beat_t             n_beat_q, m_beat_q;
-    logic [FrameW-1:0] x4_next_q, n_next_q, m_next_q;  // frame behind the segment
+    logic [FrameW:0]   x4_next_q, n_next_q, m_next_q;  // frame behind the segment, or the end
     logic              join_up;
     always_ff @(posedge clk_i) begin
       // the pages of a request are of one size, and all but the last one are used to their end
-      x4_next_q <= x3_frame_q + FrameW'(x3_size_q >> 12);
+      x4_next_q <= {1'b0, x3_frame_q} + (FrameW + 1)'(x3_size_q >> 12);
     end
     assign join_up = n_valid_q && m_valid_q && !m_beat_q.rsp.last && !n_beat_q.rsp.first &&
                      n_beat_q.rsp.syndrome == SynOk &&
                      n_beat_q.rsp.stream == m_beat_q.rsp.stream &&
                      n_beat_q.rsp.tag == m_beat_q.rsp.tag &&
-                     n_beat_q.rsp.pa[63:12] == m_next_q;
+                     {1'b0, n_beat_q.rsp.pa[63:12]} == m_next_q;
     assign m_wait  = !n_valid_q && !m_beat_q.rsp.last;
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin

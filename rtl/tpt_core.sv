@@ -288,37 +288,30 @@ module tpt_core
   logic mpt_ready, mtt_ready, flushed_q, hold;
   logic mpt_flush_done, mtt_sweep_done, mpt_flushed_q, mtt_flushed_q;
   logic [Lanes-1:0] ln_mpt_ready, ln_mtt_ready, ln_inv_done, ln_flush_done, ln_sweep_done;
-  // what a lane has done while others have not
+  // what a lane has done while others have not; what a cache has while the other has not
   logic [Lanes-1:0] inv_done_q, flush_done_q, sweep_done_q;
   assign hold       = eng_clearing && !flushed_q;
-  assign flush_done = mpt_flushed_q && mtt_flushed_q;
   assign sweep_done = mtt_sweep_done && !flush_valid;
   assign mpt_ready      = &ln_mpt_ready;
   assign mtt_ready      = &ln_mtt_ready;
-  assign inv_done       = &(ln_inv_done | inv_done_q);
-  assign mpt_flush_done = &(ln_flush_done | flush_done_q);
-  assign mtt_sweep_done = &(ln_sweep_done | sweep_done_q);
+  tpt_all_done #(.N(Lanes)) u_inv_done (
+    .clk_i, .rst_ni, .done_i(ln_inv_done), .done_q_o(inv_done_q), .all_o(inv_done)
+  );
+  tpt_all_done #(.N(Lanes)) u_flush_done (
+    .clk_i, .rst_ni, .done_i(ln_flush_done), .done_q_o(flush_done_q), .all_o(mpt_flush_done)
+  );
+  tpt_all_done #(.N(Lanes)) u_sweep_done (
+    .clk_i, .rst_ni, .done_i(ln_sweep_done), .done_q_o(sweep_done_q), .all_o(mtt_sweep_done)
+  );
+  tpt_all_done #(.N(2)) u_both_flushed (
+    .clk_i, .rst_ni,
+    .done_i  ({mpt_flush_done, mtt_sweep_done && flush_valid}),
+    .done_q_o({mpt_flushed_q, mtt_flushed_q}),
+    .all_o   (flush_done)
+  );
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      inv_done_q   <= '0;
-      flush_done_q <= '0;
-      sweep_done_q <= '0;
-    end else begin
-      inv_done_q   <= inv_done ? '0 : inv_done_q | ln_inv_done;
-      flush_done_q <= mpt_flush_done ? '0 : flush_done_q | ln_flush_done;
-      sweep_done_q <= mtt_sweep_done ? '0 : sweep_done_q | ln_sweep_done;
-    end
-  end
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      flushed_q     <= 1'b0;
-      mpt_flushed_q <= 1'b0;
-      mtt_flushed_q <= 1'b0;
-    end else begin
-      flushed_q     <= eng_clearing && (flushed_q || flush_done);
-      mpt_flushed_q <= flush_valid && !flush_done && (mpt_flushed_q || mpt_flush_done);
-      mtt_flushed_q <= flush_valid && !flush_done && (mtt_flushed_q || mtt_sweep_done);
-    end
+    if (!rst_ni) flushed_q <= 1'b0;
+    else flushed_q <= eng_clearing && (flushed_q || flush_done);
   end
 
   // ---------------------------------------------------------------------------------------------

@@ -147,6 +147,8 @@ module tpt_mtt_walker
   typedef struct packed {
     work_t                 work;
     logic [63:LineLog+3]   addr;  // of the line, as far as it is known
+    logic [LineLog:0]      num;   // entries of the line that the walk needs
+    logic                  last;  // a leaf: the chunk reaches the end of the request
   } pay_t;
 
   // Beside the key: where the directory line is, and log2(table page) - 12.
@@ -303,7 +305,8 @@ module tpt_mtt_walker
   // Number of the entry inside its table page, in lines; table pages are aligned to their size, so
   // only a flat array needs a sum.
   logic [LineW-1:0]    s2_mask, s2_offs;
-  logic                s2_top;
+  logic                s2_top, s2_end;
+  logic [LineLog:0]    s2_room;
   pay_t                s2_pay;
   logic [63:LineLog+3] s2_root, s2_page;
   assign s2_top  = s2_work_q.lvl == s2_work_q.desc.level;
@@ -313,18 +316,19 @@ module tpt_mtt_walker
                    (61 - LineLog)'(s2_offs);
   assign s2_page = {s2_work_q.desc.frame[1], {(9 - LineLog){1'b0}}} |
                    (61 - LineLog)'(s2_offs & s2_mask);
+  assign s2_room = (LineLog + 1)'(LineEnt) - (LineLog + 1)'(s2_work_q.eidx[LineLog-1:0]);
+  assign s2_end  = s2_work_q.pos.np <= 20'(s2_room);
   assign s2_pay  = '{work: s2_work_q,
                      addr: s2_top ? s2_root :
                            // below the directory only the place in the table page is known
-                           s2_probe_q ? (61 - LineLog)'(s2_offs & s2_mask) : s2_page};
+                           s2_probe_q ? (61 - LineLog)'(s2_offs & s2_mask) : s2_page,
+                     num: s2_work_q.lvl != 3'd1 ? (LineLog + 1)'(1) :
+                          s2_end ? s2_work_q.pos.np[LineLog:0] : s2_room,
+                     last: s2_end};
 
   // What comes behind this chunk. The bytes of the chunk are modulo 2^32: they only matter if it
   // does not reach the end, and then it is shorter than the request, which is at most 2^31 bytes.
-  logic [LineLog:0] s2_room;
-  logic             s2_end;
-  logic [31:0]      s2_bytes;
-  assign s2_room  = (LineLog + 1)'(LineEnt) - (LineLog + 1)'(s2_work_q.eidx[LineLog-1:0]);
-  assign s2_end   = s2_work_q.pos.np <= 20'(s2_room);
+  logic [31:0] s2_bytes;
   assign s2_bytes = (s2_work_q.desc.log_page[5] ? '0 :
                      32'(s2_room) << s2_work_q.desc.log_page[4:0]) - s2_work_q.pos.off[31:0];
   assign next_we  = s2_begin_q;
@@ -389,21 +393,23 @@ module tpt_mtt_walker
     p4_dframe_q <= p3_dir.frame[p3_dsel_q];
   end
 
+  // A sweep is over when both are swept: the cache of lines and the directory.
   logic cache_ready, cache_sweep_done, cache_swept_q;
+  tpt_all_done #(.N(2)) u_swept (
+    .clk_i, .rst_ni,
+    .done_i  ({cache_sweep_done, sweep_valid_i && dir_clr_q && (&dir_clr_set_q)}),
+    .done_q_o({cache_swept_q, dir_swept_q}),
+    .all_o   (sweep_done_o)
+  );
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       dir_clr_q     <= 1'b1;
       dir_clr_set_q <= '0;
-      dir_swept_q   <= 1'b0;
-    end else begin
-      if (dir_clr_q) begin
-        dir_clr_set_q <= dir_clr_set_q + 1'b1;
-        dir_clr_q     <= !(&dir_clr_set_q);
-      end else if (sweep_valid_i && !dir_swept_q) begin
-        dir_clr_q <= 1'b1;
-      end
-      dir_swept_q <= sweep_valid_i && !sweep_done_o &&
-                     (dir_swept_q || (dir_clr_q && (&dir_clr_set_q)));
+    end else if (dir_clr_q) begin
+      dir_clr_set_q <= dir_clr_set_q + 1'b1;
+      dir_clr_q     <= !(&dir_clr_set_q);
+    end else if (sweep_valid_i && !dir_swept_q) begin
+      dir_clr_q <= 1'b1;
     end
   end
 
@@ -477,13 +483,7 @@ module tpt_mtt_walker
     .ev_hit_o, .ev_miss_o, .ev_evict_o
   );
 
-  // Both are swept: the cache of lines and the directory.
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) cache_swept_q <= 1'b0;
-    else cache_swept_q <= sweep_valid_i && !sweep_done_o && (cache_swept_q || cache_sweep_done);
-  end
-  assign sweep_done_o = cache_swept_q && dir_swept_q;
-  assign ready_o      = cache_ready && !dir_clr_q;
+  assign ready_o = cache_ready && !dir_clr_q;
 
   // ---------------------------------------------------------------------------------------------
   // Reads
@@ -555,10 +555,10 @@ module tpt_mtt_walker
   logic [MaxLogPage-1:0] p5_low_q;
   logic [LineEnt-1:0][1:0] p5_judge;
   logic [LineLog-1:0]    p5_sel;
-  logic [LineLog:0]      p5_room, p5_n, p5_good;
+  logic [LineLog:0]      p5_num_q, p5_good;
   logic                  p5_fault;
   logic [4:0]            p5_syn;
-  logic                  p5_end;      // the chunk reaches the end of the request
+  logic                  p5_last_q;
 
   assign p4_leaf    = res_bypass || res_pay.work.lvl == 3'd1;
   assign p4_logp    = p4_leaf ? res_pay.work.desc.log_page
@@ -567,24 +567,22 @@ module tpt_mtt_walker
     p5_leaf_q    <= p4_leaf;
     p5_flagged_q <= res_pay.work.desc.encoding == EncFlagged && !res_bypass;
     p5_low_q     <= ~({MaxLogPage{1'b1}} << p4_logp);
+    p5_num_q     <= res_pay.num;
+    p5_last_q    <= res_pay.last;
   end
   assign p5_sel     = p5_work_q.eidx[LineLog-1:0];
-  assign p5_room    = (LineLog + 1)'(LineEnt) - (LineLog + 1)'(p5_sel);
-  assign p5_end     = p5_work_q.pos.np <= 20'(p5_room);
-  assign p5_n       = !p5_leaf_q ? (LineLog + 1)'(1) :
-                      p5_end ? p5_work_q.pos.np[LineLog:0] : p5_room;
 
   always_comb begin
     for (int unsigned j = 0; j < LineEnt; j++) begin
       p5_judge[j] = judge(p5_data_q[64*j +: 64], p5_low_q, p5_flagged_q,
                           p5_leaf_q && p5_work_q.desc.write);
     end
-    // first entry from p5_sel on, below p5_sel + p5_n, that is not good
-    p5_good  = p5_n;
+    // first entry from p5_sel on, below p5_sel + p5_num_q, that is not good
+    p5_good  = p5_num_q;
     p5_fault = 1'b0;
     p5_syn   = SynMttAbsent;
     for (int j = int'(LineEnt) - 1; j >= 0; j--) begin
-      if (j >= int'(p5_sel) && (j - int'(p5_sel)) < int'(p5_n) && (|p5_judge[j])) begin
+      if (j >= int'(p5_sel) && (j - int'(p5_sel)) < int'(p5_num_q) && (|p5_judge[j])) begin
         p5_fault = 1'b1;
         p5_good  = (LineLog + 1)'(j - int'(p5_sel));
         p5_syn   = p5_judge[j][1] ? SynMttAbsent : SynMttBad;
@@ -636,7 +634,7 @@ module tpt_mtt_walker
     out_fault_o    <= p5_fault;
     out_syndrome_o <= p5_fault ? p5_syn : SynOk;
     out_first_o    <= p5_work_q.first;
-    out_final_o    <= p5_fault || p5_end;
+    out_final_o    <= p5_fault || p5_last_q;
     out_log_page_o <= p5_work_q.desc.log_page;
     out_off_o      <= p5_work_q.pos.off;
     out_rem_o      <= p5_work_q.pos.rem;
@@ -697,8 +695,8 @@ module tpt_mtt_walker
   `TPT_ASSERT(GoodOrFault_A, !out_valid_o || out_good_o != '0 || out_fault_o)
 
   logic unused_ok;
-  assign unused_ok = ^{newq_cnt, arq_cnt, p5_entry[11:0], rd_pay.work, res_pay.addr,
-                       p1_aux.log_tpage,
+  assign unused_ok = ^{newq_cnt, arq_cnt, p5_entry[11:0], rd_pay.work, rd_pay.num, rd_pay.last,
+                       res_pay.addr,                       p1_aux.log_tpage,
                        p3_aux_q.dset, p3_key_q.line};
 
 endmodule

@@ -429,4 +429,12 @@ package tpt_pkg;
     return c;
   endfunction
 
+  /// CRC of a whole entry, for constants; tpt_crc16 is the logic.
+  function automatic logic [15:0] crc16_entry(logic [MptW-1:0] entry);
+    logic [15:0] c;
+    c = '0;
+    for (int unsigned b = 0; b < MptBytes; b++) c = crc16_step(c, entry[8*b +: 8]);
+    return c;
+  endfunction
+
 endpackage

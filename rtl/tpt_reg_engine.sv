@@ -247,7 +247,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
     logic [GenW-1:0]   gen;    // of the FREE entry
     logic [IndexW-1:0] next;   // of the FREE entry
     logic [31:0]       lkey;
-    logic [31:0]       rkey;
+    logic [31:0]       rkey;   // 0 without remote rights; its field is there all the same
+    logic [FieldW-1:0] rfield;
   } reg_t;
 
   /// A DEREG or REREG whose first write is posted.
@@ -256,8 +257,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
     logic              rereg;
     logic [IndexW-1:0] index;
     logic [GenW-1:0]   gen;
-    logic [23:0]       lfield;
-    logic [23:0]       rfield;
+    logic [FieldW-1:0] lfield;
+    logic [FieldW-1:0] rfield;
   } end_t;
 
   /// A command that waits for its fence.
@@ -296,22 +297,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
     return (level != LevelInline) && (level != LevelFlat);
   endfunction
 
-  // CRC over 8 bytes, lowest byte first.
-  function automatic logic [15:0] crc16_word(logic [15:0] crc, logic [63:0] data);
-    logic [15:0] c;
-    c = crc;
-    for (int unsigned b = 0; b < 8; b++) c = crc16_step(c, data[8*b+:8]);
-    return c;
-  endfunction
-
   // What the CRC of an entry changes by when VALID becomes INVALID, or the other way.
-  function automatic logic [15:0] crc_of_state();
-    logic [15:0] c;
-    c = crc16_word(16'd0, 64'(StValid ^ StInvalid));
-    for (int unsigned w = 1; w < 8; w++) c = crc16_word(c, 64'd0);
-    return c;
-  endfunction
-  localparam logic [15:0] CrcOfState = crc_of_state();
+  localparam logic [15:0] CrcOfState = crc16_entry(MptW'(StValid ^ StInvalid));
 
   // ---------------------------------------------------------------------------------------------
   // State
@@ -358,7 +345,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
   // Between the parts.
   logic [31:0] gen_lkey, gen_rkey;      // keys of the command in work
-  logic [23:0] gen_lfield, gen_rfield;  // index fields of the command in work
+  logic [FieldW-1:0] gen_lfield, gen_rfield;  // index fields of the command in work
   logic        rd_busy;                 // a read is wanted or under way
   logic        rd_stuck;                // its entry has a write on its way
   logic        rd_got_q, rd_err_q;      // it has been answered
@@ -442,14 +429,15 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
   always_ff @(posedge clk_i) begin
     if (reg_load_q) begin
-      reg_q.id    <= id_q;
-      reg_q.index <= index_q;
-      reg_q.fresh <= from_fresh_q;
-      reg_q.gen   <= cur_gen;
-      reg_q.next  <= from_fresh_q ? '0 : cur_q.bound;
+      reg_q.id     <= id_q;
+      reg_q.index  <= index_q;
+      reg_q.fresh  <= from_fresh_q;
+      reg_q.gen    <= cur_gen;
+      reg_q.next   <= from_fresh_q ? '0 : cur_q.bound;
       // The tags of a REREG are in its entry.
-      reg_q.lkey  <= gen_lkey;
-      reg_q.rkey  <= gen_rkey;
+      reg_q.lkey   <= gen_lkey;
+      reg_q.rkey   <= gen_rkey;
+      reg_q.rfield <= gen_rfield;
       if (job_q == JobTail) begin
         reg_q.lkey[7:0] <= cur_q.lkey_tag;
         reg_q.rkey[7:0] <= cur_q.rkey_tag;
@@ -561,13 +549,13 @@ module tpt_reg_engine import tpt_pkg::*; #(
   // A new index whose write was undone is the next one again. If it could not be undone it is lost.
   assign restore      = fixed && (of_q == OfReg) && !fix_err;
 
-  // The fields of what is settled; those of a new registration are in its keys.
+  // The fields of what is settled, of both keys, whether the entry has an R_Key or not.
   assign inv_valid_o = (set_q == SetLocal) || (set_q == SetRemote);
   always_comb begin
     if (of_q == OfEnd) begin
       inv_field_o = (set_q == SetRemote) ? end_q.rfield : end_q.lfield;
     end else begin
-      inv_field_o = (set_q == SetRemote) ? reg_q.rkey[31:8] : reg_q.lkey[31:8];
+      inv_field_o = (set_q == SetRemote) ? reg_q.rfield : reg_q.lkey[31:8];
     end
   end
 
@@ -1724,15 +1712,15 @@ module tpt_reg_engine import tpt_pkg::*; #(
   `TPT_ASSERT(FenceAfterBoth_A, !push || prev_inv_q)
 
   // The fields that are invalidated are those of the entry that was written.
-  function automatic logic [23:0] field_of(logic role, logic [IndexW-1:0] index);
-    logic [23:0] x;
+  function automatic logic [FieldW-1:0] field_of(logic role, logic [IndexW-1:0] index);
+    logic [FieldW-1:0] x;
     x = {role, index};
     for (int unsigned r = 0; r < PermRounds; r++) begin
       x = perm_round(x, perm_secret_i[12*r+:12], plain_i);
     end
     return x;
   endfunction
-  `TPT_ASSERT(FieldOfEntry_A, !inv_valid_o || ((of_q != OfEnd) && (inv_field_o == '0)) ||
+  `TPT_ASSERT(FieldOfEntry_A, !inv_valid_o ||
               (inv_field_o == field_of(set_q == SetRemote,
                                        (of_q == OfEnd) ? end_q.index : reg_q.index)))
 

@@ -8,7 +8,9 @@
 The unit has more ports than the chip has pins, so it sits in a wrapper: every input comes from a
 shift register, every output goes into a register and from there through registered XOR trees to
 one pin. Paths from and to the unit's ports are thus paths between flip-flops, as inside a chip.
-Cells are counted of the bare unit, without the wrapper. The figures go to build/fmax/NAME.json.
+Cells are counted of the bare unit, without the wrapper; once as a whole and once block by block, with
+the hierarchy kept, where registers and queues stand apart (the sum is larger, because nothing is
+shared over the borders of blocks). The figures go to build/fmax/NAME.json.
 """
 
 import argparse
@@ -89,6 +91,31 @@ def yosys(script, log, timeout, what):
     return result.seconds
 
 
+# Blocks of the table: name and what is in the path of an instance, the first that fits counts.
+BLOCKS = [
+    ("queues (tpt_fifo)", re.compile(r"^tpt_fifo\$")),
+    ("registers (CSR)", re.compile(r"\.u_csr\b")),
+    ("registration engine", re.compile(r"\.u_engine\b")),
+    ("clients: order, tags, beats", re.compile(r"\.g_client\[")),
+    ("MPT look-up, key decoder", re.compile(r"\.u_mpt\b")),
+    ("check", re.compile(r"\.u_check\b")),
+    ("MTT walker", re.compile(r"\.u_walker\b")),
+    ("memory ports, fence, the rest", re.compile("")),
+]
+
+
+def blocks(stat):
+    """Cells block by block, from the statistics of a netlist that kept its hierarchy."""
+    total = {name: {} for name, _ in BLOCKS}
+    for module, found in stat["modules"].items():
+        path = module.lstrip("\\")
+        name = next(name for name, pattern in BLOCKS if pattern.search(path))
+        cells = found["num_cells_by_type"]
+        for word, kinds in synth.GROUPS:
+            total[name][word] = total[name].get(word, 0) + sum(cells.get(k, 0) for k in kinds)
+    return total
+
+
 def measure(name, parameters, args):
     """Everything about one configuration."""
     out = BUILD / "fmax"
@@ -104,6 +131,12 @@ def measure(name, parameters, args):
           f"tee -q -o {here}/{name}-stat.json stat -json",
           out / f"{name}-area.log", args.timeout, f"{name}: synthesis of the unit")
     report["cells"] = dict(synth.summary(json.loads((out / f"{name}-stat.json").read_text())))
+    print(f"fmax: {name}: synthesis of the unit, block by block", flush=True)
+    yosys(f"{read} --keep-hierarchy --top tpt_top {sets} {files}; "
+          f"synth_ecp5 -noflatten -top tpt_top; "
+          f"tee -q -o {here}/{name}-blocks.json stat -json",
+          out / f"{name}-blocks.log", args.timeout, f"{name}: synthesis block by block")
+    report["blocks"] = blocks(json.loads((out / f"{name}-blocks.json").read_text()))
     if args.area:
         (out / f"{name}.json").write_text(json.dumps(report, indent=2) + "\n")
         return report
@@ -164,6 +197,10 @@ def main():
         clocks = [report["grades"].get(str(grade)) for grade in args.grade]
         rows.append([name, cells["LUT4"], cells["flip-flops"], cells["block RAM (DP16KD)"],
                      *(f"{mhz:.1f}" if mhz else "-" for mhz in clocks)])
+        print(f"\n{name}, block by block:\n")
+        print(common.table([[block, *(counts[word] for word, _ in synth.GROUPS[:4])]
+                            for block, counts in report["blocks"].items()],
+                           ["block", *(word for word, _ in synth.GROUPS[:4])]))
     print()
     print(common.table(rows, ["config", "LUT4", "FF", "DP16KD",
                               *(f"MHz, grade {grade}" for grade in args.grade)]))

@@ -5,7 +5,8 @@
     tools/plot.py            draw, and renew the tables of the page
     tools/plot.py --check    only compare; exit code 1 if something is out of date
 
-Input: docs/data/bench.json, a copy of the report of `make bench`.
+Input: docs/data/bench.json, a copy of the report of `make bench`, and docs/data/fmax-NAME.json, copies
+of those of tools/fmax.py.
 """
 
 import argparse
@@ -289,6 +290,32 @@ def peers_table(report):
     return "\n".join(lines)
 
 
+def commands_table(report):
+    """Clocks of each command alone."""
+    points = next(row for row in report["rows"] if row["id"] == "commands")["data"]["points"]
+    memories = sorted({point["memory_latency"] for point in points})
+    lines = ["| command | " + " | ".join(f"clocks, {m}-clock memory" for m in memories) + " |",
+             "| --- |" + " --- |" * len(memories)]
+    for name in dict.fromkeys(point["command"] for point in points):
+        found = {p["memory_latency"]: p["clocks"] for p in points if p["command"] == name}
+        lines.append(f"| {name} | " + " | ".join(str(found[m]) for m in memories) + " |")
+    return "\n".join(lines)
+
+
+def area_table():
+    """Cells by configuration and block, from the reports of tools/fmax.py."""
+    lines = ["| configuration, block | LUT4 | flip-flops | block RAMs |", "| --- | --- | --- | --- |"]
+    words = ("LUT4", "flip-flops", "block RAM (DP16KD)")
+    for path in sorted(DATA.glob("fmax-*.json"),
+                       key=lambda p: json.loads(p.read_text(encoding="utf-8"))["cells"]["LUT4"]):
+        report = json.loads(path.read_text(encoding="utf-8"))
+        cells = " | ".join(f"**{report['cells'][word]:,}**" for word in words)
+        lines.append(f"| **`{report['config']}`**, whole | {cells} |")
+        for block, counts in report.get("blocks", {}).items():
+            lines.append(f"| {block} | " + " | ".join(f"{counts[word]:,}" for word in words) + " |")
+    return "\n".join(lines)
+
+
 def main():
     """Draws or compares."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -299,7 +326,8 @@ def main():
              IMG / "perf-flat.svg": flat(report)}
     page = PAGE.read_text(encoding="utf-8")
     for mark, text in [("bench", table(report)), ("programs", programs_table(report)),
-                       ("peers", peers_table(report))]:
+                       ("peers", peers_table(report)), ("area", area_table()),
+                       ("commands", commands_table(report))]:
         page = re.sub(rf"(<!-- {mark} -->\n).*?(<!-- end {mark} -->)",
                       lambda m, text=text: m[1] + text + "\n" + m[2], page, flags=re.S)
     files[PAGE] = page

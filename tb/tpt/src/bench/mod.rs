@@ -210,7 +210,7 @@ fn others(options: &Options) -> Result<Vec<Row>> {
 type Measure = fn(&Options) -> Result<Vec<Row>>;
 
 /// Names of the groups of rows and what measures them.
-const GROUPS: [(&str, Measure); 12] = [
+const GROUPS: [(&str, Measure); 13] = [
     ("hits", rows::hits),
     ("long", rows::long),
     ("little", rows::little),
@@ -218,6 +218,7 @@ const GROUPS: [(&str, Measure); 12] = [
     ("latency", rows::latency),
     ("isolation", rows::isolation),
     ("churn", rows::churn),
+    ("commands", rows::commands),
     ("flat", rows::flat),
     ("merge", rows::merge),
     ("neighbours", rows::neighbours),

@@ -10,6 +10,7 @@ use anyhow::{bail, Result};
 use serde_json::{json, Value};
 use tpt_bench::rig::{scatter, Mr, Rig, Spec, ALL_RIGHTS};
 use tpt_bench::rng::Rng;
+use tpt_bench::CommandExtra;
 use tpt_golden::frames::Page;
 use tpt_golden::mtt::{Shape, Table};
 use tpt_golden::regs::counter;
@@ -555,6 +556,74 @@ pub fn churn(o: &Options) -> Result<Vec<Row>> {
     ])
 }
 
+/// Clocks of each command alone in the idle unit, from its acceptance to its completion.
+pub fn commands(o: &Options) -> Result<Vec<Row>> {
+    // Indices 1 to 7: after that they come from the free list.
+    const TABLE: u32 = 8;
+    let mut points = Vec::new();
+    for latency in [1, LATENCY] {
+        let mut scene = Scene::new(o.config, TABLE, o.seed)?;
+        let spec = Spec::new(START, PAGE, 12, DATA);
+        let table = build(&mut scene.rig, &spec)?;
+        scene.latency(latency);
+        let mut keys = VecDeque::new();
+        let mut point = |name: &str, make: &dyn Fn(&mut Rig, Key) -> Command, key: Key| {
+            let rig = &mut scene.rig;
+            rig.wait_idle()?;
+            let command = make(rig, key);
+            let extra = if command.op == CmdOp::RegMr.code() {
+                Rig::pages(&spec)
+            } else {
+                CommandExtra::default()
+            };
+            rig.bench.post(command, extra);
+            rig.wait_idle()?;
+            let Some(done) = rig.bench.poll_completion() else {
+                bail!("{name} has no completion");
+            };
+            if done.completion.status != Status::Ok {
+                bail!("{name} ended with {}", done.completion.status);
+            }
+            points.push(json!({"command": name, "memory_latency": latency,
+                "clocks": done.clock - done.accepted}));
+            Ok::<_, anyhow::Error>(done.completion.lkey)
+        };
+        let reg = |rig: &mut Rig, _: Key| rig.reg_command(&spec, &table);
+        let on = |op: CmdOp| {
+            move |rig: &mut Rig, key: Key| Command {
+                id: rig.id(),
+                op: op.code(),
+                key,
+                pd: 1,
+                rereg: 2,
+                new_pd: 1,
+                ..Command::default()
+            }
+        };
+        for n in 1..TABLE {
+            let name = if n == 1 {
+                "REG_MR, fresh index"
+            } else {
+                "REG_MR, another"
+            };
+            keys.push_back(point(name, &reg, Key::NONE)?);
+        }
+        let key = keys.pop_front().unwrap_or(Key::NONE);
+        point("QUERY", &on(CmdOp::Query), key)?;
+        let key = point("REREG_MR, PD", &on(CmdOp::ReregMr), key)?;
+        point("DEREG_MR", &on(CmdOp::DeregMr), key)?;
+        point("REG_MR, index of the free list", &reg, Key::NONE)?;
+    }
+    points.retain(|p| p["command"] != "REG_MR, another");
+    Ok(vec![Row {
+        id: "commands".into(),
+        what: "clocks of each command alone in the idle unit".into(),
+        plot_only: true,
+        data: json!({"points": points}),
+        ..Row::default()
+    }])
+}
+
 struct Churned {
     clocks: u64,
     hits: u64,
@@ -788,7 +857,7 @@ pub fn merge(o: &Options) -> Result<Vec<Row>> {
         let counted = bench.axi.counters.reads;
         for n in 0..inside {
             let page = base + n % (wanted * per_line);
-            bench.issue(0, read(&mr, START + page * PAGE, 64, n as u8));
+            bench.issue(0, read(&mr, START + page * PAGE, 64, (n % STREAMS) as u8));
         }
         scene.rig.wait_idle()?;
         while scene.rig.bench.poll().is_some() {}
