@@ -7,7 +7,7 @@
 /// Several parties that each answer one request with one clock of done: when have all of them?
 ///
 /// A party whose `done_q_o` is set has answered and must not be asked again until `all_o`, which is
-/// high in the clock of the last answer and begins anew.
+/// high in the clock after the last answer and begins anew.
 module tpt_all_done #(
   /// Number of parties.
   parameter int unsigned N = 2
@@ -22,7 +22,7 @@ module tpt_all_done #(
   output logic         all_o
 );
 
-  assign all_o = &(done_i | done_q_o);
+  assign all_o = &done_q_o;
   always_ff @(posedge clk_i) begin
     if (!rst_ni || all_o) done_q_o <= '0;
     else done_q_o <= done_q_o | done_i;

@@ -42,6 +42,7 @@ module tpt_axi_rd
   output logic                eng_rsp_err_o,
   // MPT look-ups
   input  logic [Lanes-1:0]           mpt_valid_i,
+  input  logic [Lanes-1:0]           mpt_soon_i,   // mpt_valid_i one clock ahead
   output logic [Lanes-1:0]           mpt_ready_o,
   input  logic [Lanes-1:0][CtxW-1:0] mpt_ctx_i,
   input  logic [Lanes-1:0][63:0]     mpt_addr_i,
@@ -49,6 +50,7 @@ module tpt_axi_rd
   output logic                mpt_r_last_o,
   // MTT walks
   input  logic [Lanes-1:0]           mtt_valid_i,
+  input  logic [Lanes-1:0]           mtt_soon_i,   // there will certainly be one the next clock
   output logic [Lanes-1:0]           mtt_ready_o,
   input  logic [Lanes-1:0][CtxW-1:0] mtt_ctx_i,
   input  logic [Lanes-1:0][63:0]     mtt_addr_i,
@@ -80,15 +82,17 @@ module tpt_axi_rd
   localparam logic [1:0] SrcMtt = 2'd2;
 
   // ---------------------------------------------------------------------------------------------
-  // Addresses: round robin over the sources into one register
+  // Addresses: round robin over the sources that will have one, into one register. If none will,
+  // the clock is for the first lane's walks, which may then have one unannounced.
   // ---------------------------------------------------------------------------------------------
   // Source number n: 0 engine, then the MPT look-ups, then the walks.
   localparam int unsigned Sources = 1 + 2 * Lanes;
   localparam int unsigned PickW   = $clog2(Sources);
 
   logic                             ar_free, pick_any;
-  logic [PickW-1:0]                 pick;
-  logic [Sources-1:0]               pick_one;
+  logic [PickW-1:0]                 pick_q;       // owner of this clock
+  logic [Sources-1:0]               mine_q;       // the same, one-hot
+  logic [Sources-1:0]               unused_gnt;
   logic [Sources-1:0][AxiIdW-1:0]   id;
   logic [Sources-1:0][63:0]         addr;
 
@@ -110,26 +114,40 @@ module tpt_axi_rd
     assign addr[1+Lanes+l] = mtt_addr_i[l];
   end
 
-  assign ar_free = !m_axi_arvalid_o || m_axi_arready_i;
+  // The owner of a clock is chosen the clock before, so that nobody's `ready` waits for a `valid`.
+  logic [Sources-1:0] valid, soon;
+  logic [PickW-1:0]   pick_d;
+  assign valid = {mtt_valid_i, mpt_valid_i, eng_valid_i};
+  assign soon  = {mtt_soon_i, mpt_soon_i, eng_valid_i && !eng_ready_o};
   tpt_rr_arb #(.N(Sources)) u_arb (
     .clk_i, .rst_ni,
-    .req_i ({mtt_valid_i, mpt_valid_i, eng_valid_i}),
+    .req_i (soon),
     .take_i(ar_free),
     .any_o (pick_any),
-    .gnt_o (pick_one),
-    .idx_o (pick)
+    .gnt_o (unused_gnt),
+    .idx_o (pick_d)
   );
-  assign {mtt_ready_o, mpt_ready_o, eng_ready_o} = pick_one & {Sources{ar_free}};
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      pick_q <= PickW'(1 + Lanes);
+      mine_q <= Sources'(1) << (1 + Lanes);
+    end else if (ar_free) begin
+      pick_q <= pick_any ? pick_d : PickW'(1 + Lanes);
+      mine_q <= Sources'(1) << (pick_any ? pick_d : PickW'(1 + Lanes));
+    end
+  end
+  assign ar_free = !m_axi_arvalid_o || m_axi_arready_i;
+  assign {mtt_ready_o, mpt_ready_o, eng_ready_o} = mine_q & {Sources{ar_free}};
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) m_axi_arvalid_o <= 1'b0;
-    else if (ar_free) m_axi_arvalid_o <= pick_any;
+    else if (ar_free) m_axi_arvalid_o <= |(valid & mine_q);
   end
   always_ff @(posedge clk_i) begin
     if (ar_free) begin
-      m_axi_arid_o   <= id[pick];
-      m_axi_araddr_o <= addr[pick];
-      m_axi_arlen_o  <= (32'(pick) > Lanes) ? '0 : 8'(Beats - 1);
+      m_axi_arid_o   <= id[pick_q];
+      m_axi_araddr_o <= addr[pick_q];
+      m_axi_arlen_o  <= (32'(pick_q) > Lanes) ? '0 : 8'(Beats - 1);
     end
   end
   assign m_axi_arsize_o  = 3'($clog2(AxiDataW / 8));

@@ -10,9 +10,9 @@
 /// clock, that never stalls:
 ///
 ///     P0            P1             P2              P3              P4
-///     pick pass ->  tag RAM     -> data RAM     -> tag compare  -> act: hit, join, miss, fill ...
-///                   address        address,        victim          data and payload out,
-///                                  payload RAM                     way select
+///     pick pass ->  tag RAM     -> payload RAM  -> tag compare, -> act: hit, join, miss, fill ...
+///                   address        address         data RAM        data and payload out
+///                                                  address, victim
 ///
 /// A look-up that is submitted while no other pass waits goes straight into P1; its payload may be
 /// given one clock later.
@@ -25,8 +25,8 @@
 ///   result is MISS. If every way of the set is reserved, the pass is repeated.
 /// * fill: the data go straight to the reserved way; the owner then makes a FILL pass that ends
 ///   with its result in any case, so there is always progress, however small the cache. A fill of
-///   one beat waits beside P4, with its data, for a clock in which no pass is there; only if there
-///   is none soon it makes a pass.
+///   one beat needs no tags and brings its data: it takes the place of a pass from P2 on, as soon
+///   as there is none; only if that takes too long it makes a pass.
 ///
 /// The victim of a miss is an empty way, else one that was not used since its set was last cleared
 /// of such marks, else any that is not reserved; the search begins behind the way taken last. Lines
@@ -96,6 +96,7 @@ module tpt_cache #(
   output logic             res_bypass_o,
   output logic             res_killed_o,  // the line was removed as asked
   output logic [ErrW-1:0]  res_err_o,     // FILL only: the user's error code
+  output logic [KeyW-1:0]  res_key_o,
   output logic [PayW-1:0]  res_pay_o,
   output logic [DataW-1:0] res_data_o,    // HIT and FILL
 
@@ -249,8 +250,13 @@ module tpt_cache #(
   } stage_t;
 
   stage_t p1_q, p2_q, p3_q, p4_q;
+  logic              inj_now, inj_act;        // a fill without a pass: at P3, at P4
+  stage_t            inj_stage;
+  logic [KeyW-1:0]   inj_key;
+  logic [DataW-1:0]  inj_data_q;
   key_t   p1_direct_q, p1_read, p1_key, p2_key_q, p3_key_q;
-  look_t  look_read;
+  look_t  act_look;                           // at P4
+  logic   [CtxW-1:0] look_ctx;
   logic   [KeyW-1:0] p4_key_q;
   logic   [Ways-1:0] p4_hit_q, p4_pend_q, p4_sweep_q, p4_used_q;
   logic   [CtxW-1:0] p4_owner_q;
@@ -272,6 +278,7 @@ module tpt_cache #(
   logic            ctl_busy_q;     // an invalidate or sweep pass is in the pipeline
   logic [SetW-1:0] swp_set_q;
   stage_t          p0;
+  logic [CtxW-1:0] key_ctx;
 
   always_comb begin
     p0       = '0;
@@ -329,13 +336,16 @@ module tpt_cache #(
     end
   end
 
-  // What was submitted with each context: its key is needed at P1, the rest at P4.
+  // What was submitted with each context: its key is needed at P1, the rest at P4. The key of a
+  // look-up that goes straight into P1 is not read.
+  assign key_ctx = filq_valid ? filq_ctx : kilq_valid ? kilq_ctx : wk_valid_q ? wk_ctx_q :
+                   rtyq_pop ? rtyq_ctx : newq_ctx;
   tpt_ram_1r1w #(.Width($bits(key_t)), .Depth(NumCtx)) u_key (
     .clk_i,
     .we_i   (sub_valid_i),
     .waddr_i(sub_ctx_i),
     .wdata_i({sub_set_i, sub_key_i, sub_aux_i}),
-    .raddr_i(p0.ctx),
+    .raddr_i(key_ctx),
     .rdata_o(p1_read)
   );
   tpt_ram_1r1w #(.Width($bits(look_t)), .Depth(NumCtx), .OutReg(1'b1)) u_look (
@@ -343,8 +353,8 @@ module tpt_cache #(
     .we_i   (pay_valid_i),
     .waddr_i(pay_ctx_i),
     .wdata_i({pay_bypass_i, pay_probe_i, pay_i}),
-    .raddr_i(p2_q.ctx),
-    .rdata_o(look_read)
+    .raddr_i(look_ctx),
+    .rdata_o(act_look)
   );
   always_ff @(posedge clk_i) begin
     p1_direct_q <= '{set: sub_set_i, key: sub_key_i, aux: sub_aux_i};
@@ -360,15 +370,12 @@ module tpt_cache #(
   logic [SetW-1:0] p1_set;
   assign p1_set = (p1_q.kind == PassInv || p1_q.kind == PassSweep) ? p1_q.set : p1_key.set;
 
-  logic [KeyW-1:0] p3_key;
-  assign p3_key = (p3_q.kind == PassInv) ? inv_key_i : p3_key_q.key;
-
   // Reserved way of each context that has a read under way.
   logic [SetW-1:0]   mshr_set [NumCtx];
   logic [WayW-1:0]   mshr_way [NumCtx];
   logic [NumCtx-1:0] poison_q;
 
-  logic [Ways-1:0] p3_match;
+  logic [Ways-1:0] p3_match, p3_hit;
   for (genvar w = 0; w < Ways; w++) begin : g_way
     tpt_ram_1r1w #(.Width($bits(tag_t)), .Depth(Sets), .OutReg(1'b1)) u_tag (
       .clk_i,
@@ -379,26 +386,37 @@ module tpt_cache #(
       .rdata_o(tag_rdata[w])
     );
 
-    logic [DataW-1:0] data;
-    for (genvar b = 0; b < Beats; b++) begin : g_beat
-      tpt_ram_1r1w #(.Width(BeatW), .Depth(Sets), .OutReg(1'b1)) u_data (
-        .clk_i,
-        .we_i   (fill_we_i[b] && mshr_way[fill_ctx_i] == WayW'(w)),
-        .waddr_i(mshr_set[fill_ctx_i]),
-        .wdata_i(fill_data_i),
-        .raddr_i(p2_q.set),
-        .rdata_o(data[b*BeatW +: BeatW])
-      );
-    end
-
-    assign p3_match[w] = tag_rdata[w].key == p3_key;
+    assign p3_match[w] = tag_rdata[w].key == p3_key_q.key;
+    assign p3_hit[w]   = p3_match[w] && tag_rdata[w].state == LineValid;
 
     always_ff @(posedge clk_i) begin
-      p4_hit_q[w]  <= p3_match[w] && tag_rdata[w].state == LineValid;
+      p4_hit_q[w]  <= p3_hit[w];
       p4_pend_q[w] <= p3_match[w] && tag_rdata[w].state == LinePend;
       p4_sweep_q[w] <= tag_rdata[w].state == LineValid &&
                        (sweep_all_i || tag_rdata[w].key[KeyW-1 -: IndexW] == sweep_index_i);
     end
+  end
+
+  // Data of all ways in one RAM: the way is known before it is read.
+  localparam int unsigned DataDepth = Sets * Ways;
+  localparam int unsigned DataAddrW = $clog2(DataDepth);
+  logic [WayW-1:0]  p3_fway, p3_hway;
+  logic [DataW-1:0] p4_data;
+  always_comb begin
+    p3_hway = '0;
+    for (int unsigned w = 0; w < Ways; w++) begin
+      if (p3_hit[w]) p3_hway = p3_hway | WayW'(w);
+    end
+  end
+  for (genvar b = 0; b < Beats; b++) begin : g_beat
+    tpt_ram_1r1w #(.Width(BeatW), .Depth(DataDepth)) u_data (
+      .clk_i,
+      .we_i   (fill_we_i[b]),
+      .waddr_i(DataAddrW'({mshr_way[fill_ctx_i], mshr_set[fill_ctx_i]})),
+      .wdata_i(fill_data_i),
+      .raddr_i(DataAddrW'({(p3_q.kind == PassFill) ? p3_fway : p3_hway, p3_q.set})),
+      .rdata_o(p4_data[b*BeatW +: BeatW])
+    );
   end
 
   logic [CtxW-1:0] p3_owner;
@@ -473,144 +491,141 @@ module tpt_cache #(
       p2_q.stale <= p1_stale;
       p3_q       <= p2_q;
       p3_q.stale <= p2_q.stale || p2_stale;
-      p4_q       <= p3_q;
+      p4_q       <= inj_now ? inj_stage : p3_q;
       p4_q.stale <= p3_q.stale || p3_stale;
     end
   end
+  assign p3_fway = mshr_way[inj_now ? inj_stage.ctx : p3_q.ctx];
   always_ff @(posedge clk_i) begin
     p2_key_q   <= p1_key;
     p3_key_q   <= p2_key_q;
-    p4_key_q   <= p3_key_q.key;
+    if (p2_q.kind == PassInv) p3_key_q.key <= inv_key_i;
+    p4_key_q   <= inj_now ? inj_key : p3_key_q.key;
     p4_owner_q <= p3_owner;
-    p4_fway_q  <= mshr_way[p3_q.ctx];
+    p4_fway_q  <= p3_fway;
     p4_vic_q   <= p3_vic;
     p4_room_q  <= p3_room;
     p4_empty_q <= p3_empty;
     p4_used_q  <= used_rdata;
   end
 
-  // A fill of one beat beside P4: what it needs there.
-  localparam int unsigned InjectWait = 3;   // clocks
-  logic             inj_take;               // it is acted on
-  stage_t           inj_stage_q;
-  logic [WayW-1:0]  inj_way_q;
-  logic [DataW-1:0] inj_data_q;
-  key_t             inj_key_q;
-  look_t            inj_look_q;
+  // A fill of one beat takes the place of a pass. P2 empty in one clock means P4 empty two clocks
+  // later. In that clock the payload is read: of the fill that waits, else of the one whose data
+  // come next, if any.
   if (Beats == 1) begin : g_inject
-    look_t      look_read_fill;
-    key_t       key_read_fill;
-    logic       fill, drop;
-    logic [1:0] age_q;
-    tpt_ram_1r1w #(.Width($bits(look_t)), .Depth(NumCtx)) u_look (
-      .clk_i,
-      .we_i   (pay_valid_i),
-      .waddr_i(pay_ctx_i),
-      .wdata_i({pay_bypass_i, pay_probe_i, pay_i}),
-      .raddr_i(fill_pre_ctx_i),
-      .rdata_o(look_read_fill)
-    );
+    localparam int unsigned InjectWait = 3;   // clocks
+    stage_t          wait_q;       // the fill that waits, or is acted on
+    key_t            wait_key_q;
+    logic            go_q;         // it has its place: acted on in the next clock
+    logic            here_q;       // so would be the one whose data come now
+    logic            act_q;        // it is acted on now
+    logic            open, fill, load, drop;
+    logic [1:0]      age_q;
+    key_t            read_key;
+    stage_t          here;
     tpt_ram_1r1w #(.Width($bits(key_t)), .Depth(NumCtx)) u_key (
       .clk_i,
       .we_i   (sub_valid_i),
       .waddr_i(sub_ctx_i),
       .wdata_i({sub_set_i, sub_key_i, sub_aux_i}),
       .raddr_i(fill_pre_ctx_i),
-      .rdata_o(key_read_fill)
+      .rdata_o(read_key)
     );
+    assign open     = wait_q.valid && !go_q && !act_q;
+    assign look_ctx = p2_q.valid ? p2_q.ctx : open ? wait_q.ctx : fill_pre_ctx_i;
     assign fill     = fdone_valid_i && fill_we_i[0];
-    assign inj_take = inj_stage_q.valid && !p4_q.valid;
+    assign load     = fill && !go_q;
     // it makes room for the next one, or has waited long enough: a pass of its own
-    assign drop     = inj_stage_q.valid && p4_q.valid &&
-                      (fill || (age_q == 2'(InjectWait) && !fdone_valid_i));
+    assign drop     = open && (fill || (age_q == 2'(InjectWait) && p2_q.valid && !fdone_valid_i));
     always_comb begin
-      filq_push = drop;
-      filq_in   = {inj_stage_q.ctx, inj_stage_q.store, inj_stage_q.err};
-      if (fdone_valid_i && !fill) begin
-        filq_push = 1'b1;
-        filq_in   = {fdone_ctx_i, fdone_store_i, fdone_err_i};
-      end
+      here       = '0;
+      here.valid = fill;
+      here.kind  = PassFill;
+      here.ctx   = fdone_ctx_i;
+      here.store = fdone_store_i;
+      here.err   = fdone_err_i;
+      here.set   = read_key.set;
+    end
+    assign inj_now   = go_q || here_q;
+    assign inj_stage = go_q ? wait_q : here;
+    assign inj_key   = go_q ? wait_key_q.key : read_key.key;
+    always_comb begin
+      filq_push = drop || (fdone_valid_i && !load);
+      filq_in   = {wait_q.ctx, wait_q.store, wait_q.err};
+      if (fdone_valid_i && !load) filq_in = {fdone_ctx_i, fdone_store_i, fdone_err_i};
     end
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
-        inj_stage_q <= '0;
-        age_q       <= '0;
+        wait_q <= '0;
+        go_q   <= 1'b0;
+        here_q <= 1'b0;
+        act_q  <= 1'b0;
+        age_q  <= '0;
       end else begin
-        age_q <= (age_q == 2'(InjectWait)) ? age_q : age_q + 1'b1;
-        if (inj_take || drop) inj_stage_q.valid <= 1'b0;
-        if (fill) begin
-          inj_stage_q       <= '0;
-          inj_stage_q.valid <= 1'b1;
-          inj_stage_q.kind  <= PassFill;
-          inj_stage_q.ctx   <= fdone_ctx_i;
-          inj_stage_q.store <= fdone_store_i;
-          inj_stage_q.err   <= fdone_err_i;
-          age_q             <= '0;
+        here_q <= !p2_q.valid && !open;
+        go_q   <= !p2_q.valid && open && !drop;
+        act_q  <= go_q || (here_q && fill);
+        age_q  <= (age_q == 2'(InjectWait)) ? age_q : age_q + 1'b1;
+        if (act_q || drop) wait_q.valid <= 1'b0;
+        if (load) begin
+          wait_q <= here;
+          age_q  <= '0;
         end
       end
     end
     always_ff @(posedge clk_i) begin
-      if (fill) begin
-        inj_way_q  <= mshr_way[fdone_ctx_i];
+      if (load) begin
         inj_data_q <= fill_data_i;
-        inj_key_q  <= key_read_fill;
-        inj_look_q <= look_read_fill;
+        wait_key_q <= read_key;
       end
     end
+    assign inj_act = act_q;
     `TPT_ASSUME(FillWithDone_A, !fill_we_i[0] || (fdone_valid_i && fill_ctx_i == fdone_ctx_i))
-    `TPT_ASSERT(FillOnePush_A, !(drop && fdone_valid_i && !fill))
+    `TPT_ASSERT(FillOnePush_A, !(drop && fdone_valid_i && !load))
+    `TPT_ASSERT(FillPlace_A, !(p3_q.valid && inj_now))
+    `TPT_ASSERT(FillActed_A, !act_q || (wait_q.valid && p4_q.valid && p4_q.ctx == wait_q.ctx))
+    logic unused_aux;
+    assign unused_aux = ^{read_key.aux, wait_key_q.aux, wait_key_q.set};
   end else begin : g_no_inject
-    assign inj_take    = 1'b0;
-    assign inj_stage_q = '0;
-    assign inj_way_q   = '0;
-    assign inj_data_q  = '0;
-    assign inj_key_q   = '0;
-    assign inj_look_q  = '0;
-    assign filq_push   = fdone_valid_i;
-    assign filq_in     = {fdone_ctx_i, fdone_store_i, fdone_err_i};
+    assign look_ctx   = p2_q.ctx;
+    assign inj_now    = 1'b0;
+    assign inj_act    = 1'b0;
+    assign inj_stage  = '0;
+    assign inj_data_q = '0;
+    assign inj_key    = '0;
+    assign filq_push  = fdone_valid_i;
+    assign filq_in    = {fdone_ctx_i, fdone_store_i, fdone_err_i};
     logic unused_pre;
     assign unused_pre = ^fill_pre_ctx_i;
   end
-
-  // What P4 acts on.
-  stage_t            act;
-  logic [SetW-1:0]   act_set;
-  logic [KeyW-1:0]   act_key;
-  logic [WayW-1:0]   act_fway;
-  look_t             act_look;
-  assign act      = inj_take ? inj_stage_q : p4_q;
-  assign act_set  = inj_take ? inj_key_q.set : p4_q.set;
-  assign act_key  = inj_take ? inj_key_q.key : p4_key_q;
-  assign act_fway = inj_take ? inj_way_q : p4_fway_q;
-  assign act_look = inj_take ? inj_look_q : look_read;
 
   // ---------------------------------------------------------------------------------------------
   // P4: act
   // ---------------------------------------------------------------------------------------------
   logic p4_look, p4_fill, p4_kill, p4_inv, p4_swp;
-  assign p4_look = act.valid && act.kind == PassLook;
-  assign p4_fill = act.valid && act.kind == PassFill;
-  assign p4_kill = act.valid && act.kind == PassKill;
-  assign p4_inv  = act.valid && act.kind == PassInv;
-  assign p4_swp  = act.valid && act.kind == PassSweep;
+  assign p4_look = p4_q.valid && p4_q.kind == PassLook;
+  assign p4_fill = p4_q.valid && p4_q.kind == PassFill;
+  assign p4_kill = p4_q.valid && p4_q.kind == PassKill;
+  assign p4_inv  = p4_q.valid && p4_q.kind == PassInv;
+  assign p4_swp  = p4_q.valid && p4_q.kind == PassSweep;
 
   logic look_ok, look_hit, look_join, look_miss, look_read_on, look_retry;
-  assign look_ok    = p4_look && !act_look.bypass && !act.stale;
+  assign look_ok    = p4_look && !act_look.bypass && !p4_q.stale;
   assign look_hit   = look_ok && (|p4_hit_q);
   assign look_join  = look_ok && (|p4_pend_q);
   assign look_miss  = look_ok && !(|p4_hit_q) && !(|p4_pend_q);
   assign look_read_on = !act_look.probe || p4_known_i;
   assign look_alloc = look_miss && look_read_on && p4_room_q;
-  assign look_retry = (p4_look && !act_look.bypass && act.stale) ||
+  assign look_retry = (p4_look && !act_look.bypass && p4_q.stale) ||
                       (look_miss && look_read_on && !p4_room_q);
 
   logic fill_poison;
-  assign fill_poison = poison_q[act.ctx];
+  assign fill_poison = poison_q[p4_q.ctx];
 
   always_comb begin
     tag_we    = '0;
-    tag_wset  = act_set;
-    tag_wdata = '{state: LineInv, owner: act.ctx, key: act_key};
+    tag_wset  = p4_q.set;
+    tag_wdata = '{state: LineInv, owner: p4_q.ctx, key: p4_key_q};
     if (init_q) begin
       tag_we   = '1;
       tag_wset = init_set_q;
@@ -618,19 +633,19 @@ module tpt_cache #(
       tag_we[p4_vic_q] = 1'b1;
       tag_wdata.state = LinePend;
     end else if (p4_fill) begin
-      tag_we[act_fway] = 1'b1;
-      tag_wdata.state   = (act.store && !fill_poison) ? LineValid : LineInv;
-    end else if ((p4_kill || p4_inv) && !act.stale) begin
+      tag_we[p4_fway_q] = 1'b1;
+      tag_wdata.state   = (p4_q.store && !fill_poison) ? LineValid : LineInv;
+    end else if ((p4_kill || p4_inv) && !p4_q.stale) begin
       tag_we = p4_hit_q;
-    end else if (p4_swp && !act.stale) begin
+    end else if (p4_swp && !p4_q.stale) begin
       tag_we = p4_sweep_q;
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (look_alloc) begin
-      mshr_set[act.ctx] <= act_set;
-      mshr_way[act.ctx] <= p4_vic_q;
+      mshr_set[p4_q.ctx] <= p4_q.set;
+      mshr_way[p4_q.ctx] <= p4_vic_q;
     end
   end
 
@@ -638,8 +653,8 @@ module tpt_cache #(
     if (!rst_ni) begin
       poison_q <= '0;
     end else begin
-      if (look_alloc) poison_q[act.ctx] <= 1'b0;
-      if (p4_inv && !act.stale && (|p4_pend_q)) poison_q[p4_owner_q] <= 1'b1;
+      if (look_alloc) poison_q[p4_q.ctx] <= 1'b0;
+      if (p4_inv && !p4_q.stale && (|p4_pend_q)) poison_q[p4_owner_q] <= 1'b1;
     end
   end
 
@@ -649,7 +664,7 @@ module tpt_cache #(
   always_comb begin
     used_now = p4_hit_q;
     if (look_alloc) used_now = Ways'(1) << p4_vic_q;
-    used_wset  = act_set;
+    used_wset  = p4_q.set;
     used_wdata = p4_used_q | used_now;
     used_we    = (look_hit || look_alloc) && used_wdata != p4_used_q;
     if (&used_wdata) used_wdata = used_now;
@@ -663,11 +678,12 @@ module tpt_cache #(
   // Repeated passes.
   logic            kill_retry, hand_on;    // hand_on: the list of waiting ones goes to its first
   logic [CtxW-1:0] wfirst;
-  assign kill_retry = p4_kill && act.stale;
+  assign kill_retry = p4_kill && p4_q.stale;
   assign rtyq_push  = look_retry || kill_retry || (p4_fill && fill_poison) || hand_on;
   tpt_fifo #(.Width(CtxW + 1), .Depth(NumCtx)) u_rtyq (
     .clk_i, .rst_ni, .clear_i(1'b0),
-    .wvalid_i(rtyq_push), .wready_o(q_ready[2]), .wdata_i({kill_retry, hand_on ? wfirst : act.ctx}),
+    .wvalid_i(rtyq_push), .wready_o(q_ready[2]),
+    .wdata_i({kill_retry, hand_on ? wfirst : p4_q.ctx}),
     .rvalid_o(rtyq_valid), .rready_i(rtyq_pop), .rdata_o({rtyq_kill, rtyq_ctx}),
     .count_o(rtyq_cnt)
   );
@@ -693,16 +709,16 @@ module tpt_cache #(
 
   logic [CtxW-1:0] wlast;
   assign wlast   = wtail[p4_owner_q];
-  assign wfirst  = whead[act.ctx];
-  assign hand_on = p4_fill && !fill_poison && !act.store && wany_q[act.ctx];
+  assign wfirst  = whead[p4_q.ctx];
+  assign hand_on = p4_fill && !fill_poison && !p4_q.store && wany_q[p4_q.ctx];
   always_ff @(posedge clk_i) begin
     if (look_join) begin
-      wtail[p4_owner_q] <= act.ctx;
-      if (wany_q[p4_owner_q]) wnext[wlast] <= act.ctx;
-      else whead[p4_owner_q] <= act.ctx;
+      wtail[p4_owner_q] <= p4_q.ctx;
+      if (wany_q[p4_owner_q]) wnext[wlast] <= p4_q.ctx;
+      else whead[p4_owner_q] <= p4_q.ctx;
     end else if (hand_on) begin
       whead[wfirst] <= wnext[wfirst];
-      wtail[wfirst] <= wtail[act.ctx];
+      wtail[wfirst] <= wtail[p4_q.ctx];
     end
   end
   always_ff @(posedge clk_i) begin
@@ -710,18 +726,18 @@ module tpt_cache #(
       wany_q  <= '0;
       wmore_q <= '0;
     end else begin
-      if (wlq_push || hand_on) wany_q[act.ctx] <= 1'b0;
+      if (wlq_push || hand_on) wany_q[p4_q.ctx] <= 1'b0;
       if (hand_on) wany_q[wfirst] <= wmore_q[wfirst];
       if (look_join) begin
         if (wany_q[p4_owner_q]) wmore_q[wlast] <= 1'b1;
-        wmore_q[act.ctx]   <= 1'b0;
+        wmore_q[p4_q.ctx]   <= 1'b0;
         wany_q[p4_owner_q] <= 1'b1;
       end
     end
   end
 
-  assign wlq_push     = wany_q[act.ctx] &&
-                        ((p4_fill && !fill_poison && act.store) ||
+  assign wlq_push     = wany_q[p4_q.ctx] &&
+                        ((p4_fill && !fill_poison && p4_q.store) ||
                          (p4_look && !look_alloc && !look_retry));
   assign wlq_push_ctx = wfirst;
   tpt_fifo #(.Width(CtxW), .Depth(NumCtx)) u_wlq (
@@ -759,11 +775,11 @@ module tpt_cache #(
       sweep_done_q <= 1'b0;
       swp_set_q    <= '0;
     end else begin
-      inv_done_q   <= p4_inv && !act.stale;
-      sweep_done_q <= p4_swp && !act.stale && (&swp_set_q);
+      inv_done_q   <= p4_inv && !p4_q.stale;
+      sweep_done_q <= p4_swp && !p4_q.stale && (&swp_set_q);
       if (p0.valid && (p0.kind == PassInv || p0.kind == PassSweep)) ctl_busy_q <= 1'b1;
       else if (p4_inv || p4_swp) ctl_busy_q <= 1'b0;
-      if (p4_swp && !act.stale) swp_set_q <= swp_set_q + 1'b1;
+      if (p4_swp && !p4_q.stale) swp_set_q <= swp_set_q + 1'b1;
     end
   end
   assign inv_done_o   = inv_done_q;
@@ -772,37 +788,24 @@ module tpt_cache #(
   // ---------------------------------------------------------------------------------------------
   // Results
   // ---------------------------------------------------------------------------------------------
-  logic [DataW-1:0] p4_data;
-  logic [Ways-1:0]  p4_sel;
-  logic [DataW-1:0] way_data [Ways];
-  for (genvar w = 0; w < Ways; w++) begin : g_sel
-    assign p4_sel[w]   = p4_fill ? (act_fway == WayW'(w) && !inj_take) : p4_hit_q[w];
-    assign way_data[w] = g_way[w].data;
-  end
-  always_comb begin
-    p4_data = inj_take ? inj_data_q : '0;
-    for (int unsigned w = 0; w < Ways; w++) begin
-      p4_data = p4_data | (way_data[w] & {DataW{p4_sel[w]}});
-    end
-  end
-
   assign res_hit_o    = look_hit;
   assign res_fill_o   = p4_fill && !fill_poison;
   assign res_miss_o   = look_miss && !look_read_on;
   assign res_bypass_o = p4_look && act_look.bypass;
-  assign res_killed_o = p4_kill && !act.stale;
+  assign res_killed_o = p4_kill && !p4_q.stale;
   assign res_valid_o  = res_hit_o || res_fill_o || res_miss_o || res_bypass_o || res_killed_o;
-  assign res_ctx_o    = act.ctx;
-  assign res_err_o    = p4_fill ? act.err : '0;
+  assign res_ctx_o    = p4_q.ctx;
+  assign res_err_o    = p4_fill ? p4_q.err : '0;
   assign res_pay_o    = act_look.pay;
-  assign res_data_o   = p4_data;
+  assign res_key_o    = p4_key_q;
+  assign res_data_o   = inj_act ? inj_data_q : p4_data;
 
   assign rd_valid_o = look_alloc;
-  assign rd_ctx_o   = act.ctx;
+  assign rd_ctx_o   = p4_q.ctx;
   assign rd_pay_o   = act_look.pay;
   assign rd_probe_o = act_look.probe;
 
-  assign ev_hit_o   = look_hit && act.first;
+  assign ev_hit_o   = look_hit && p4_q.first;
   assign ev_miss_o  = look_alloc;
   assign ev_evict_o = look_alloc && !p4_empty_q;
 
@@ -810,6 +813,8 @@ module tpt_cache #(
   // Assertions
   // ---------------------------------------------------------------------------------------------
   `TPT_ASSUME(SubRoom_A, !sub_valid_i || sub_direct || q_ready[0])
+  `TPT_ASSERT(KeyOfPass_A, !p0.valid || p0.direct || p0.kind == PassInv ||
+              p0.kind == PassSweep || key_ctx == p0.ctx)
   `TPT_ASSERT(FillRoom_A, !filq_push || q_ready[1])
   `TPT_ASSERT(RetryRoom_A, !rtyq_push || q_ready[2])
   `TPT_ASSUME(KillRoom_A, !kill_valid_i || q_ready[3])
@@ -821,10 +826,10 @@ module tpt_cache #(
   `TPT_ASSERT(HitOrPend_A, !look_ok || !((|p4_hit_q) && (|p4_pend_q)))
   `TPT_ASSERT(ResultOneHot_A,
               $onehot0({res_hit_o, res_fill_o, res_miss_o, res_bypass_o, res_killed_o}))
-  `TPT_ASSERT(NoOwnJoin_A, !look_join || p4_owner_q != act.ctx)
+  `TPT_ASSERT(NoOwnJoin_A, !look_join || p4_owner_q != p4_q.ctx)
 
   logic unused_ok;
   assign unused_ok = ^{newq_cnt, rtyq_cnt, filq_cnt, kilq_cnt, wlq_cnt, p3_key_q.set, p3_key_q.aux,
-                       act.direct, act.set, inj_key_q.aux};
+                       p4_q.direct};
 
 endmodule

@@ -149,9 +149,11 @@ module tpt_client
   logic             act_q;
   logic [CtxW-1:0]  cur_q;      // context that hands out beats
   logic [StrW-1:0]  cs_q;       // its stream
+  logic [NumStreams-1:0] cs_one_q;  // the same one-hot, if active
   logic [LineLog:0] beat_q;
   logic [3:0]       burst_q;    // chunks of this stream in a row
   logic [4:0]       credit_q;   // free places in the response queue
+  logic             credit_ok_q;
   logic             rsp_pop, merged;
   logic [CtxW-1:0]  end_ctx;    // context whose chunk ends, and its stream
   logic [StrW-1:0]  end_str;
@@ -193,20 +195,32 @@ module tpt_client
   // ---------------------------------------------------------------------------------------------
   // Acceptance: two requests wait here, then a context is given
   // ---------------------------------------------------------------------------------------------
-  logic            skid_valid, skid_ready, skid_pop;
-  logic [1:0]      skid_cnt;
-  req_t            skid_req;
-  tpt_fifo #(.Width(ReqW), .Depth(2)) u_skid (
-    .clk_i, .rst_ni, .clear_i(drain),
-    .wvalid_i(req_valid_i && req_ready_o), .wready_o(skid_ready), .wdata_i(req_i),
-    .rvalid_o(skid_valid), .rready_i(skid_pop), .rdata_o(skid_req), .count_o(skid_cnt)
-  );
-  assign req_ready_o = skid_ready && ready_o;
+  logic            skid_valid_q, skid_more_q, skid_pop, skid_push;
+  req_t            skid_req_q, skid_more_req_q;
+  assign req_ready_o = !skid_more_q && ready_o;
+  assign skid_push   = req_valid_i && req_ready_o;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || drain) begin
+      skid_valid_q  <= 1'b0;
+      skid_more_q <= 1'b0;
+    end else if (skid_pop || !skid_valid_q) begin
+      skid_valid_q  <= skid_more_q || skid_push;
+      skid_more_q <= 1'b0;
+    end else if (skid_push) begin
+      skid_more_q <= 1'b1;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (skid_push) skid_more_req_q <= req_i;
+    if (skid_pop || !skid_valid_q) skid_req_q <= skid_more_q ? skid_more_req_q : req_i;
+  end
 
   // Free contexts: handed out once in ascending order, then in the order they were freed.
   logic [1:0]      epoch_empty;
-  logic            free_valid, free_room, free_pop, free_push, ext_go;
-  logic [CtxW-1:0] free_ctx, next_ctx;
+  logic            free_valid, free_room, free_pop, free_push, free_many_q, ext_go;
+  logic [CtxW-1:0] free_ctx;
+  logic            next_valid_q, next_take;
+  logic [CtxW-1:0] next_ctx_q;
   logic [CtxW:0]   fresh_q, free_cnt;
   tpt_fifo #(.Width(CtxW), .Depth(NumCtx)) u_free (
     .clk_i, .rst_ni, .clear_i(1'b0),
@@ -215,20 +229,34 @@ module tpt_client
   );
   logic fresh;
   assign fresh    = !fresh_q[CtxW];
-  assign next_ctx = fresh ? fresh_q[CtxW-1:0] : free_ctx;
-  assign free_pop = (skid_pop || ext_go) && !fresh;
+  // the next one stands ready in a register
+  assign next_take = skid_pop || ext_go;
+  assign free_pop  = (next_take || !next_valid_q) && !fresh && free_valid;
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) fresh_q <= '0;
-    else if ((skid_pop || ext_go) && fresh) fresh_q <= fresh_q + 1'b1;
+    if (!rst_ni) begin
+      fresh_q      <= '0;
+      next_valid_q <= 1'b0;
+    end else if (next_take || !next_valid_q) begin
+      next_valid_q <= fresh || free_valid;
+      if (fresh) fresh_q <= fresh_q + 1'b1;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (next_take || !next_valid_q) next_ctx_q <= fresh ? fresh_q[CtxW-1:0] : free_ctx;
   end
   logic [CtxW:0] free_all;
-  assign free_all = ((CtxW + 1)'(NumCtx) - fresh_q) + free_cnt;
+  assign free_all = ((CtxW + 1)'(NumCtx) - fresh_q) + free_cnt + (CtxW + 1)'(next_valid_q);
   assign ctx_idle = free_all == (CtxW + 1)'(NumCtx);
+  // enough for next chunks, as of a clock ago: one more may have been taken since
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) free_many_q <= 1'b0;
+    else free_many_q <= free_all > (CtxW + 1)'(Reserve + 1);
+  end
   assign idle_o   = ctx_idle && (&epoch_empty) && pipe_empty;
 
-  assign pop_valid_o = skid_valid && (fresh || free_valid) && ready_o && enable_i;
-  assign pop_req_o   = skid_req;
-  assign pop_ctx_o   = next_ctx;
+  assign pop_valid_o = skid_valid_q && next_valid_q && ready_o && enable_i;
+  assign pop_req_o   = skid_req_q;
+  assign pop_ctx_o   = next_ctx_q;
   assign skid_pop    = pop_valid_o && pop_grant_i;
 
   // ---------------------------------------------------------------------------------------------
@@ -244,7 +272,7 @@ module tpt_client
     .clear_i      (tags_clear),
     .ready_o      (tags_ready),
     .acc_valid_i  (skid_pop),
-    .acc_tag_i    (skid_req.tag),
+    .acc_tag_i    (skid_req_q.tag),
     .epoch_i,
     .chk_busy_o   (pop_busy_o),
     .chk_bit_o    (t1_bit),
@@ -266,8 +294,8 @@ module tpt_client
     else t1_valid_q <= skid_pop;
   end
   always_ff @(posedge clk_i) begin
-    t1_ctx_q <= next_ctx;
-    t1_req_q <= skid_req;
+    t1_ctx_q <= next_ctx_q;
+    t1_req_q <= skid_req_q;
   end
 
   // ---------------------------------------------------------------------------------------------
@@ -285,7 +313,7 @@ module tpt_client
   logic [NumCtx-1:0]               begun_q;   // its walk has begun
   logic [StrW-1:0]                 pop_str;
   logic                            pop_last;  // the request at the head of cs_q ends
-  assign pop_str = skid_req.stream[StrW-1:0];
+  assign pop_str = skid_req_q.stream[StrW-1:0];
 
   // ---------------------------------------------------------------------------------------------
   // Readiness of contexts
@@ -294,18 +322,26 @@ module tpt_client
   logic [LaneW-1:0]   lane_mem [NumCtx];
   logic [5:0]         str_fsyn [NumStreams];  // of the request that was cut
 
-  // What the sequencer needs to know of the chunk in cur_q, from the lane that brought it.
+  // What the sequencer needs to know of a chunk, from the lane that brought it.
   typedef struct packed {
     logic             fin;      // last chunk of the request
     logic             tfirst;   // the fault is the first beat of the request
     logic [4:0]       syndrome;
+    logic             one;      // one beat
     logic [LineLog:0] nb;       // beats - 1
   } info_t;
-  info_t [Lanes-1:0]      lane_info;
-  logic  [Lanes-1:0][4:0] lane_dsyn;
-  info_t                  cur_info;
-  logic  [4:0]            cur_dsyn;
-  logic  [LaneW-1:0]      cur_lane;
+  // Read when a context is picked: what the sequencer knows of it does not change any more.
+  typedef struct packed {
+    logic [CtxW-1:0]  ctx;
+    logic [LaneW-1:0] lane;
+    logic             direct;   // no chunk: a syndrome from the check
+    logic [4:0]       dsyn;
+    info_t            info;
+  } head_t;
+  logic  [CtxW-1:0]       cur_next, oth_ctx;   // context behind the current one, of another stream
+  head_t                  cont_head, oth_head;
+  info_t [Lanes-1:0]      cont_info, oth_info;
+  logic  [Lanes-1:0][4:0] cont_dsyn, oth_dsyn;
   for (genvar l = 0; l < Lanes; l++) begin : g_info
     info_t      info_mem [NumCtx];
     logic [4:0] dsyn_mem [NumCtx];
@@ -314,22 +350,44 @@ module tpt_client
         info_mem[chk_ctx_i[l]] <= '{
             fin: chk_final_i[l], tfirst: chk_first_i[l] && chk_good_i[l] == '0,
             syndrome: chk_syndrome_i[l],
+            one: chk_good_i[l] + (LineLog + 1)'(chk_fault_i[l]) == (LineLog + 1)'(1),
             nb: chk_good_i[l] + (LineLog + 1)'(chk_fault_i[l]) - 1'b1};
       end
       if (dir_valid_i[l]) dsyn_mem[dir_ctx_i[l]] <= dir_syndrome_i[l];
     end
-    assign lane_info[l] = info_mem[cur_q];
-    assign lane_dsyn[l] = dsyn_mem[cur_q];
+    assign cont_info[l] = info_mem[cur_next];
+    assign cont_dsyn[l] = dsyn_mem[cur_next];
+    assign oth_info[l]  = info_mem[oth_ctx];
+    assign oth_dsyn[l]  = dsyn_mem[oth_ctx];
   end
-  assign cur_lane = (Lanes > 1) ? lane_mem[cur_q] : '0;
-  assign cur_info = lane_info[cur_lane];
-  assign cur_dsyn = lane_dsyn[cur_lane];
+  always_comb begin
+    cont_head.ctx    = cur_next;
+    cont_head.lane   = (Lanes > 1) ? lane_mem[cur_next] : '0;
+    cont_head.direct = direct_q[cur_next];
+    cont_head.dsyn   = cont_dsyn[cont_head.lane];
+    cont_head.info   = cont_info[cont_head.lane];
+    oth_head.ctx     = oth_ctx;
+    oth_head.lane    = (Lanes > 1) ? lane_mem[oth_ctx] : '0;
+    oth_head.direct  = direct_q[oth_ctx];
+    oth_head.dsyn    = oth_dsyn[oth_head.lane];
+    oth_head.info    = oth_info[oth_head.lane];
+  end
 
   // ---------------------------------------------------------------------------------------------
   // S0: sequencer
   // ---------------------------------------------------------------------------------------------
+  // The chunk that hands out beats, and what follows of it.
+  head_t            cur_head_q;
+  logic             cur_kill_q;   // the request was cut before: nothing but its last beat
+  logic             cur_fin_q;    // last chunk of the request
+  logic             cur_succ_q;   // there is a chunk behind it
+  logic             cur_begun_q;  // whose walk has begun, unless
+  logic             cur_new_q;    // that was told of another chunk
+  logic             cur_end_q;    // at its last beat
+  logic [LineLog:0] cur_nb_q;     // beats - 1
+
   // A chunk straight from a walker: the whole answer to the request at the head of its stream.
-  logic                       fast, x4_valid_q;
+  logic                       fast, x4_valid_q, x4_none_q;
   logic [LaneW-1:0]           fast_lane;
   logic [Lanes-1:0]           fast_any, fast_head_q, fast_clear;
   logic [Lanes-1:0][StrW-1:0] fast_str_q;
@@ -353,97 +411,139 @@ module tpt_client
       if (fast_any[l]) fast_lane = LaneW'(l);
     end
   end
-  assign fast = (|fast_any) && !act_q && !x4_valid_q && credit_q != '0;
+  assign fast = (|fast_any) && !act_q && x4_none_q && credit_ok_q;
 
   // The context that hands out beats: of the sequencer, or straight from the walker.
   assign end_ctx = act_q ? cur_q : chk_ctx_i[fast_lane];
   assign end_str = act_q ? cs_q : fast_str_q[fast_lane];
 
-  logic [LineLog:0] cur_nb;
-  logic             cur_fin, cur_kill, cur_succ, cur_end, cur_hold, cut, issue, end_chunk, in_place;
-  assign cur_kill  = str_kill_q[cs_q];
-  assign cur_succ  = act_q && succ_any_q[cur_q];
-  assign cur_nb    = (direct_q[cur_q] || cur_kill) ? '0 : cur_info.nb;
-  // In a client reset a long request ends with the chunk that it has.
-  assign cur_fin   = direct_q[cur_q] || cur_info.fin || drain || cur_kill;
-  assign cur_end   = beat_q == cur_nb;
+  logic             cur_fin, cur_succ, cur_end, cur_hold, cut, issue, end_chunk, in_place;
+  logic             cur_out;
+  assign cur_succ  = act_q && cur_succ_q;
+  assign cur_fin   = cur_fin_q;
+  assign cur_end   = cur_end_q;
   // A context keeps its place until the walk of the chunk behind it has begun: the walker takes
   // what comes next from the record of this context.
-  assign cur_hold  = cur_succ && cur_end && !begun_q[succ_mem[cur_q]];
+  assign cur_hold  = cur_succ && cur_end && !(cur_begun_q && !cur_new_q);
   // The last beat has to wait for chunks behind: it leaves in place of the last of them.
   assign cut       = act_q && cur_fin && cur_succ && cur_end && !cur_hold;
-  assign issue     = act_q && !(cur_fin && cur_succ && cur_end) && !cur_hold && credit_q != '0;
-  assign end_chunk = cut || (issue && cur_end) || fast;
-  assign pop_last  = end_chunk && (fast || cur_fin) && !cur_succ;
-  assign in_place  = end_chunk && !fast && !cur_fin && !cur_succ;
+  assign issue     = act_q && !(cur_fin && cur_succ && cur_end) && !cur_hold && credit_ok_q;
+  // the chunk that hands out beats ends
+  assign cur_out   = act_q && cur_end && !cur_hold && ((cur_succ_q && cur_fin) || credit_ok_q);
+  assign end_chunk = cur_out || fast;
+  assign pop_last  = fast || (cur_out && cur_fin && !cur_succ_q);
+  assign in_place  = cur_out && !cur_fin && !cur_succ_q;
   assign free_push = end_chunk && !in_place;
 
   always_ff @(posedge clk_i) begin
-    if (cut && !cur_kill) str_fsyn[cs_q] <= {cur_info.tfirst, cur_info.syndrome};
+    if (cut && !cur_kill_q) str_fsyn[cs_q] <= {cur_head_q.info.tfirst, cur_head_q.info.syndrome};
   end
 
   // Another context for the next chunk of a long request at the head of a stream: one stream per
   // clock is looked at.
-  logic [StrW-1:0] ext_str_q;
-  logic [CtxW-1:0] ext_src;
-  assign ext_src = str_end_q[ext_str_q];
-  assign ext_go  = str_any_q[ext_str_q] && !str_kill_q[ext_str_q] && more_q[ext_src] && ready_o &&
-                   free_all > (CtxW + 1)'(Reserve) && !skid_pop && !in_place &&
-                   !(end_chunk && end_str == ext_str_q);
-  assign adv_valid_o = in_place || ext_go;
-  assign adv_ctx_o   = in_place ? cur_q : next_ctx;
-  assign adv_src_o   = in_place ? cur_q : ext_src;
-  assign adv_lane_o  = (Lanes > 1) ? lane_mem[adv_src_o] : '0;
+  logic [StrW-1:0] ext_pick_q, ext_str_q;   // of the clock before, and of this one
+  logic [CtxW-1:0] ext_src_q;
+  // Not behind the chunk that hands out beats, nor behind one that may end the request, nor while
+  // one may go on in place.
+  assign ext_go  = str_any_q[ext_str_q] && !str_kill_q[ext_str_q] && more_q[ext_src_q] && ready_o &&
+                   next_valid_q && free_many_q && !skid_pop &&
+                   !(cs_one_q[ext_str_q] && (!cur_succ_q || cur_fin)) &&
+                   !(act_q && cur_end && !cur_fin && !cur_succ_q);
+  logic [CtxW-1:0]  adv_src;
+  logic [LaneW-1:0] adv_lane;
+  assign adv_src  = in_place ? cur_q : ext_src_q;
+  assign adv_lane = (Lanes > 1) ? lane_mem[adv_src] : '0;
   always_ff @(posedge clk_i) begin
-    if (skid_pop || ext_go) lane_mem[next_ctx] <= skid_pop ? pop_lane_i : adv_lane_o;
+    if (!rst_ni) adv_valid_o <= 1'b0;
+    else adv_valid_o <= in_place || ext_go;
+  end
+  always_ff @(posedge clk_i) begin
+    adv_ctx_o  <= in_place ? cur_q : next_ctx_q;
+    adv_src_o  <= adv_src;
+    adv_lane_o <= adv_lane;
+    if (skid_pop || ext_go) lane_mem[next_ctx_q] <= skid_pop ? pop_lane_i : adv_lane;
   end
 
-  // Streams whose head request goes on; the search for one of them.
-  logic [NumStreams-1:0] ext_want;
+  // Streams whose head request goes on, as of a clock ago; the search for one of them.
+  logic [NumStreams-1:0] ext_want_q, unused_ext_gnt;
+  logic                  ext_any;
+  logic [StrW-1:0]       ext_str_d;
   for (genvar s = 0; s < NumStreams; s++) begin : g_ext
-    assign ext_want[s] = str_any_q[s] && !str_kill_q[s] && more_q[str_end_q[s]];
-  end
-  logic [StrW-1:0] ext_str_d;
-  always_comb begin
-    ext_str_d = ext_str_q;
-    for (int unsigned k = NumStreams; k >= 1; k--) begin
-      if (ext_want[StrW'(32'(ext_str_q) + k)]) ext_str_d = StrW'(32'(ext_str_q) + k);
+    always_ff @(posedge clk_i) begin
+      ext_want_q[s] <= str_any_q[s] && !str_kill_q[s] && more_q[str_end_q[s]];
     end
   end
+  tpt_rr_arb #(.N(NumStreams)) u_ext_arb (
+    .clk_i, .rst_ni,
+    .req_i (ext_want_q),
+    .take_i(1'b1),
+    .any_o (ext_any),
+    .gnt_o (unused_ext_gnt),
+    .idx_o (ext_str_d)
+  );
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) ext_str_q <= '0;
-    else ext_str_q <= ext_str_d;
-  end
-
-  logic [NumStreams-1:0] head_rdy;
-  for (genvar s = 0; s < NumStreams; s++) begin : g_head
-    assign head_rdy[s] = str_any_q[s] && rdy_q[str_head_q[s]] && !(act_q && cs_q == StrW'(s));
-  end
-
-  // round robin over the other streams
-  logic            oth_any;
-  logic [StrW-1:0] oth_str;
-  always_comb begin
-    oth_any = 1'b0;
-    oth_str = '0;
-    for (int unsigned k = NumStreams; k >= 1; k--) begin
-      if (head_rdy[StrW'(32'(cs_q) + k)]) begin
-        oth_any = 1'b1;
-        oth_str = StrW'(32'(cs_q) + k);
-      end
+    if (!rst_ni) begin
+      ext_pick_q <= '0;
+      ext_str_q  <= '0;
+    end else begin
+      if (ext_any) ext_pick_q <= ext_str_d;   // else the same one: its next chunk may be begun soon
+      ext_str_q <= ext_pick_q;
     end
   end
+  // If a chunk still has to have one behind it, that is as true as a clock ago.
+  always_ff @(posedge clk_i) ext_src_q <= str_end_q[ext_pick_q];
+
+  // Another stream whose head is ready, chosen a clock ahead from those that were so a clock ago:
+  // it stays so until it is served.
+  logic                  oth_any_q, oth_any, oth_load;
+  logic [StrW-1:0]       oth_str_q, oth_str;
+  logic [NumStreams-1:0] head_rdy_q, head_oth, oth_one;
+  logic [NumStreams-1:0] oth_one_q;             // oth_str_q if any, one-hot
+  for (genvar s = 0; s < NumStreams; s++) begin : g_head
+    logic here;   // served now, or next
+    assign here        = cs_one_q[s] || oth_one_q[s];
+    assign head_oth[s] = head_rdy_q[s] && !here;
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) head_rdy_q[s] <= 1'b0;
+      else head_rdy_q[s] <= str_any_q[s] && rdy_q[str_head_q[s]] && !here;
+    end
+  end
+  tpt_rr_arb #(.N(NumStreams)) u_oth_arb (
+    .clk_i, .rst_ni,
+    .req_i (head_oth),
+    .take_i(!oth_any_q || oth_load),
+    .any_o (oth_any),
+    .gnt_o (oth_one),
+    .idx_o (oth_str)
+  );
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      oth_any_q <= 1'b0;
+      oth_str_q <= '0;
+      oth_one_q <= '0;
+    end else if (!oth_any_q || oth_load) begin
+      oth_any_q <= oth_any;
+      oth_str_q <= oth_str;
+      oth_one_q <= oth_one;
+    end
+  end
+  assign oth_ctx = str_head_q[oth_str_q];
 
   // What comes behind the chunk that ends: the next chunk or the next request of the stream.
-  logic [CtxW-1:0] cur_next;
-  logic            cont;        // it is ready
-  assign cur_next = cur_succ ? succ_mem[cur_q] : str_next_q[end_str];
-  assign cont     = (cur_succ || str_two_q[end_str]) && rdy_q[cur_next];
+  logic            cont, go_on, cs_two_q, cs_last_q;
+  logic [CtxW-1:0] cs_next_q;
+  logic [CtxW-1:0] end_next;
+  assign cur_next = cur_succ ? succ_mem[cur_q] : cs_next_q;
+  assign cont     = (cur_succ || cs_two_q) && rdy_q[cur_next];
+  assign end_next = act_q ? cur_next : str_next_q[end_str];
+  assign go_on    = cur_out && (cur_fin || cur_succ_q) && cont &&
+                    (burst_q != 4'(BurstMax) || !oth_any_q);
+  assign oth_load = oth_any_q && !go_on && (cur_out || !act_q);
 
   always_ff @(posedge clk_i) begin
     // the context of a head request may be in other hands already, so its link is in str_next_q
-    if (skid_pop && str_two_q[pop_str]) next_mem[str_tail_q[pop_str]] <= next_ctx;
-    if (ext_go) succ_mem[ext_src] <= next_ctx;
+    if (skid_pop && str_two_q[pop_str]) next_mem[str_tail_q[pop_str]] <= next_ctx_q;
+    if (ext_go) succ_mem[ext_src_q] <= next_ctx_q;
   end
 
   // A new request behind the head request of its stream, which may end in the same clock.
@@ -462,7 +562,7 @@ module tpt_client
       next_any_q <= '0;
     end else begin
       if (end_chunk && !in_place) begin
-        str_head_q[end_str] <= cur_next;
+        str_head_q[end_str] <= end_next;
         if (!cur_succ) begin
           // the request ends: the one behind it is the head, and has one behind it or not
           str_any_q[end_str]  <= str_two_q[end_str];
@@ -472,15 +572,15 @@ module tpt_client
         end
         str_kill_q[end_str] <= cur_fin && cur_succ;
       end
-      if (ext_go) str_end_q[ext_str_q] <= next_ctx;
+      if (ext_go) str_end_q[ext_str_q] <= next_ctx_q;
       if (skid_pop) begin
         str_any_q[pop_str]   <= 1'b1;
-        str_tail_q[pop_str]  <= next_ctx;
-        next_any_q[next_ctx] <= 1'b0;
+        str_tail_q[pop_str]  <= next_ctx_q;
+        next_any_q[next_ctx_q] <= 1'b0;
         if (!str_any_q[pop_str] || (pop_behind && !str_two_q[pop_str])) begin
           // alone in its stream
-          str_head_q[pop_str] <= next_ctx;
-          str_end_q[pop_str]  <= next_ctx;
+          str_head_q[pop_str] <= next_ctx_q;
+          str_end_q[pop_str]  <= next_ctx_q;
           str_two_q[pop_str]  <= 1'b0;
         end else begin
           if (str_two_q[pop_str]) next_any_q[str_tail_q[pop_str]] <= 1'b1;
@@ -488,12 +588,45 @@ module tpt_client
               (pop_behind && str_tail_q[pop_str] == str_next_q[pop_str])) begin
             // second in its stream
             str_two_q[pop_str]  <= 1'b1;
-            str_next_q[pop_str] <= next_ctx;
+            str_next_q[pop_str] <= next_ctx_q;
           end
         end
       end
     end
   end
+
+  // The request behind the head one of the stream that is served, once more: no choice among all
+  // streams is in the way of the next chunk.
+  logic            run_two, run_last;
+  logic [CtxW-1:0] run_next;
+  always_comb begin
+    run_two  = cs_two_q;
+    run_next = cs_next_q;
+    if (go_on && !cur_succ) begin
+      run_two  = next_any_q[cs_next_q];
+      run_next = next_mem[cs_next_q];
+    end
+    // the one behind the head becomes the head; the new one is the only one behind it
+    run_last = go_on && !cur_succ && cs_last_q;
+    if (skid_pop && pop_str == cs_q && (!cs_two_q || run_last)) begin
+      run_two  = 1'b1;
+      run_next = next_ctx_q;
+    end
+    if (oth_load) begin
+      run_two  = str_two_q[oth_str_q] || (skid_pop && pop_str == oth_str_q);
+      run_next = str_two_q[oth_str_q] ? str_next_q[oth_str_q] : next_ctx_q;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      cs_two_q  <= 1'b0;
+      cs_next_q <= '0;
+    end else begin
+      cs_two_q  <= run_two;
+      cs_next_q <= run_next;
+    end
+  end
+  assign cs_last_q = str_tail_q[cs_q] == cs_next_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -507,14 +640,14 @@ module tpt_client
           begun_q[sub_ctx_i[l]] <= 1'b1;
         end
       end
-      if (skid_pop || ext_go) begun_q[next_ctx] <= 1'b0;
+      if (skid_pop || ext_go) begun_q[next_ctx_q] <= 1'b0;
       if (end_chunk) more_q[end_ctx] <= 1'b0;
       if (ext_go) begin
-        more_q[ext_src]      <= 1'b0;
-        succ_any_q[ext_src]  <= 1'b1;
-        succ_any_q[next_ctx] <= 1'b0;
+        more_q[ext_src_q]      <= 1'b0;
+        succ_any_q[ext_src_q]  <= 1'b1;
+        succ_any_q[next_ctx_q] <= 1'b0;
       end
-      if (skid_pop) succ_any_q[next_ctx] <= 1'b0;
+      if (skid_pop) succ_any_q[next_ctx_q] <= 1'b0;
     end
   end
 
@@ -537,32 +670,65 @@ module tpt_client
     end
   end
 
+  logic [4:0] credit_d;
+  head_t      load_head;
+  logic       load_kill;
+  assign credit_d  = credit_q - 5'(issue || fast) + 5'(rsp_pop) + 5'(merged);
+  assign load_head = go_on ? cont_head : oth_head;
+  assign load_kill = go_on ? cur_fin && cur_succ : str_kill_q[oth_str_q];
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      act_q    <= 1'b0;
-      cur_q    <= '0;
-      cs_q     <= '0;
-      beat_q   <= '0;
-      burst_q  <= '0;
-      credit_q <= 5'(QueueDepth);
+      act_q       <= 1'b0;
+      cs_q        <= '0;
+      cs_one_q    <= '0;
+      beat_q      <= '0;
+      burst_q     <= '0;
+      credit_q    <= 5'(QueueDepth);
+      credit_ok_q <= 1'b1;
     end else begin
-      credit_q <= credit_q - 5'(issue || fast) + 5'(rsp_pop) + 5'(merged);
-      if (issue && !end_chunk) beat_q <= beat_q + 1'b1;
-      if (end_chunk || !act_q) begin
+      credit_q    <= credit_d;
+      credit_ok_q <= credit_d != '0;
+      if (issue && !cur_out) beat_q <= beat_q + 1'b1;
+      if (cur_out || !act_q) begin
         beat_q <= '0;
-        if (end_chunk && !fast && !in_place && cont && (burst_q != 4'(BurstMax) || !oth_any)) begin
-          act_q <= 1'b1;
-          cur_q <= cur_next;
-          if (burst_q != 4'(BurstMax)) burst_q <= burst_q + 1'b1;
-        end else begin
-          act_q   <= oth_any;
-          burst_q <= '0;
-          if (oth_any) begin
-            cs_q  <= oth_str;
-            cur_q <= str_head_q[oth_str];
-          end
-        end
+        act_q  <= go_on || oth_load;
+        if (!go_on) cs_one_q <= oth_load ? oth_one_q : '0;
+        if (!go_on) burst_q <= '0;
+        else if (burst_q != 4'(BurstMax)) burst_q <= burst_q + 1'b1;
+        if (oth_load) cs_q <= oth_str_q;
       end
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      cur_head_q <= '0;
+      cur_kill_q <= 1'b0;
+      cur_succ_q <= 1'b0;
+      cur_fin_q  <= 1'b0;
+      cur_end_q  <= 1'b0;
+      cur_nb_q   <= '0;
+    end else if (go_on || oth_load) begin
+      cur_head_q <= load_head;
+      cur_kill_q <= load_kill;
+      cur_succ_q <= succ_any_q[load_head.ctx] || (ext_go && ext_src_q == load_head.ctx);
+      cur_fin_q  <= load_head.direct || load_head.info.fin || load_kill || drain;
+      cur_end_q  <= load_head.direct || load_head.info.one || load_kill;
+      cur_nb_q   <= (load_head.direct || load_kill) ? '0 : load_head.info.nb;
+    end else begin
+      // in a client reset a long request ends with the chunk that it has
+      cur_fin_q  <= cur_fin_q || drain;
+      if (issue) cur_end_q <= beat_q + 1'b1 == cur_nb_q;
+    end
+  end
+  assign cur_q = cur_head_q.ctx;
+  // told a clock late, and anew for each chunk
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      cur_begun_q <= 1'b0;
+      cur_new_q   <= 1'b0;
+    end else begin
+      cur_begun_q <= begun_q[succ_mem[cur_q]];
+      cur_new_q   <= go_on || oth_load;
     end
   end
 
@@ -663,14 +829,16 @@ module tpt_client
       x2_q       <= '0;
       x3_valid_q <= 1'b0;
       x4_valid_q <= 1'b0;
+      x4_none_q  <= 1'b1;
     end else begin
-      x1_q       <= '{valid: issue, beat: beat_q, direct: direct_q[cur_q] || cur_kill,
-                      dsyn: cur_kill ? str_fsyn[cs_q][4:0] : cur_dsyn,
-                      last: end_chunk && cur_fin, str: cs_q, cut: cut && !cur_kill,
-                      tail: cur_kill, tfirst: str_fsyn[cs_q][5], lane: cur_lane};
+      x1_q       <= '{valid: issue, beat: beat_q, direct: cur_head_q.direct || cur_kill_q,
+                      dsyn: cur_kill_q ? str_fsyn[cs_q][4:0] : cur_head_q.dsyn,
+                      last: end_chunk && cur_fin, str: cs_q, cut: cut && !cur_kill_q,
+                      tail: cur_kill_q, tfirst: str_fsyn[cs_q][5], lane: cur_head_q.lane};
       x2_q       <= x1_q;
       x3_valid_q <= x2_q.valid;
       x4_valid_q <= x3_valid_q;
+      x4_none_q  <= !x3_valid_q;
     end
   end
   always_ff @(posedge clk_i) begin
@@ -760,17 +928,20 @@ module tpt_client
   if (Merge) begin : g_merge
     logic              n_valid_q, m_valid_q, m_wait;
     beat_t             n_beat_q, m_beat_q;
-    logic [FrameW:0]   x4_next_q, n_next_q, m_next_q;  // frame behind the segment, or the end
-    logic              join_up;
+    logic [FrameW:0]   x4_next_q, last_next_q;  // frame behind the segment, or the end
+    logic              n_same_q;                // n goes on where the one before it ended
+    logic              join_up, end_last;
+    logic [TagW-1:0]    end_tag;
+    logic [StreamW-1:0] end_stream;
     always_ff @(posedge clk_i) begin
       // the pages of a request are of one size, and all but the last one are used to their end
       x4_next_q <= {1'b0, x3_frame_q} + (FrameW + 1)'(x3_size_q >> 12);
     end
-    assign join_up = n_valid_q && m_valid_q && !m_beat_q.rsp.last && !n_beat_q.rsp.first &&
-                     n_beat_q.rsp.syndrome == SynOk &&
-                     n_beat_q.rsp.stream == m_beat_q.rsp.stream &&
-                     n_beat_q.rsp.tag == m_beat_q.rsp.tag &&
-                     {1'b0, n_beat_q.rsp.pa[63:12]} == m_next_q;
+    assign join_up = n_valid_q && m_valid_q && n_same_q;
+    // of the newest beat
+    assign end_last   = n_valid_q ? n_beat_q.rsp.last : m_beat_q.rsp.last;
+    assign end_tag    = n_valid_q ? n_beat_q.rsp.tag : m_beat_q.rsp.tag;
+    assign end_stream = n_valid_q ? n_beat_q.rsp.stream : m_beat_q.rsp.stream;
     assign m_wait  = !n_valid_q && !m_beat_q.rsp.last;
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
@@ -784,10 +955,12 @@ module tpt_client
     end
     always_ff @(posedge clk_i) begin
       n_beat_q <= new_beat;
-      n_next_q <= x4_next_q;
+      n_same_q <= !new_beat.rsp.first && new_beat.rsp.syndrome == SynOk && !end_last &&
+                  new_beat.rsp.stream == end_stream && new_beat.rsp.tag == end_tag &&
+                  {1'b0, new_beat.rsp.pa[63:12]} == last_next_q;
+      if (new_valid) last_next_q <= x4_next_q;
       if (n_valid_q) begin
         m_beat_q <= n_beat_q;
-        m_next_q <= n_next_q;
         if (join_up) begin
           m_beat_q           <= m_beat_q;
           m_beat_q.rsp.last  <= n_beat_q.rsp.last;
@@ -843,7 +1016,22 @@ module tpt_client
               64'(chk_off_i[fast_lane]) + 64'(new_beat.rsp.len) <=
               (64'd1 << chk_log_page_i[fast_lane][4:0]))))
   `TPT_ASSERT(CurIsReady_A, !act_q || rdy_q[cur_q])
-  `TPT_ASSERT(KillHasMore_A, !(str_kill_q[cs_q] && act_q && direct_q[cur_q]))
+  `TPT_ASSERT(CurNext_A, !act_q || (cs_two_q == str_two_q[cs_q] &&
+              (!cs_two_q || cs_next_q == str_next_q[cs_q])))
+  `TPT_ASSERT(CurEnd_A, !act_q || cur_end_q == (beat_q == cur_nb_q))
+  `TPT_ASSERT(CurOut_A, cur_out == (cut || (issue && cur_end)))
+  `TPT_ASSERT(CurSucc_A, !act_q || cur_succ_q == succ_any_q[cur_q])
+  `TPT_ASSERT(ExtSource_A, !ext_go || ext_src_q == str_end_q[ext_str_q])
+  `TPT_ASSERT(ExtAlone_A, !ext_go || !in_place)
+  `TPT_ASSERT(ExtNotEnded_A, !ext_go || !end_chunk || end_str != ext_str_q ||
+              (cur_succ && !cur_fin))
+  `TPT_ASSERT(CurKill_A, !act_q || cur_kill_q == str_kill_q[cs_q])
+  `TPT_ASSERT(ServedOneHot_A, cs_one_q == (act_q ? NumStreams'(1) << cs_q : '0) &&
+              oth_one_q == (oth_any_q ? NumStreams'(1) << oth_str_q : '0))
+  `TPT_ASSERT(CreditOk_A, credit_ok_q == (credit_q != '0))
+  `TPT_ASSERT(OtherIsReady_A, !oth_any_q || (str_any_q[oth_str_q] && rdy_q[oth_ctx] &&
+                                             !(act_q && cs_q == oth_str_q)))
+  `TPT_ASSERT(KillHasMore_A, !(str_kill_q[cs_q] && act_q && cur_head_q.direct))
   `TPT_ASSERT(KeptForNext_A, !(free_push && cur_succ) || begun_q[succ_mem[end_ctx]])
   `TPT_ASSERT(InPlaceBegun_A, !in_place || more_q[cur_q])
   for (genvar l = 0; l < Lanes; l++) begin : g_lane_asserts
@@ -857,6 +1045,6 @@ module tpt_client
               (32'(x2_q.beat) <= 32'(x2_chunk.good)))
 
   logic unused_ok;
-  assign unused_ok = ^{skid_cnt, rq_cnt, t1_req_q};
+  assign unused_ok = ^{rq_cnt, t1_req_q};
 
 endmodule

@@ -152,16 +152,22 @@ module tpt_client_tags
     end
   end
 
-  // Requests without done, by epoch
+  // Requests without done, by epoch: those that leave are counted a clock later.
   logic [1:0][TagW:0] cnt_q;
+  logic [1:0]         busy_q, done_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni || clr_q) begin
-      cnt_q <= '0;
+      cnt_q  <= '0;
+      busy_q <= '0;
+      done_q <= '0;
     end else begin
       for (int unsigned e = 0; e < 2; e++) begin
+        busy_q[e] <= chk_busy_o && t1_epoch_q == 1'(e);
+        done_q[e] <= d1_ok && dn_a_epoch == 1'(e);
+      end
+      for (int unsigned e = 0; e < 2; e++) begin
         cnt_q[e] <= cnt_q[e] + (TagW + 1)'(acc_valid_i && epoch_i == 1'(e))
-                             - (TagW + 1)'(chk_busy_o && t1_epoch_q == 1'(e))
-                             - (TagW + 1)'(d1_ok && dn_a_epoch == 1'(e));
+                             - (TagW + 1)'(busy_q[e]) - (TagW + 1)'(done_q[e]);
       end
     end
   end
@@ -170,7 +176,7 @@ module tpt_client_tags
   `TPT_ASSUME(AcceptReady_A, !acc_valid_i || ready_o)
   `TPT_ASSUME(DoneReady_A, !done_valid_i || ready_o)
   for (genvar e = 0; e < 2; e++) begin : g_count
-    `TPT_ASSERT(NoUnderflow_A, !(d1_ok && dn_a_epoch == 1'(e)) || cnt_q[e] != '0)
+    `TPT_ASSERT(NoUnderflow_A, !done_q[e] || cnt_q[e] != '0)
   end
 
   logic unused_ok;

@@ -286,6 +286,7 @@ module tpt_core
   // Caches are emptied once when the unit is enabled: no request enters until that has happened.
   // ---------------------------------------------------------------------------------------------
   logic mpt_ready, mtt_ready, flushed_q, hold;
+  logic enter_q;   // requests may enter
   logic mpt_flush_done, mtt_sweep_done, mpt_flushed_q, mtt_flushed_q;
   logic [Lanes-1:0] ln_mpt_ready, ln_mtt_ready, ln_inv_done, ln_flush_done, ln_sweep_done;
   // what a lane has done while others have not; what a cache has while the other has not
@@ -310,8 +311,13 @@ module tpt_core
     .all_o   (flush_done)
   );
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) flushed_q <= 1'b0;
-    else flushed_q <= eng_clearing && (flushed_q || flush_done);
+    if (!rst_ni) begin
+      flushed_q <= 1'b0;
+      enter_q   <= 1'b0;
+    end else begin
+      flushed_q <= eng_clearing && (flushed_q || flush_done);
+      enter_q   <= mpt_ready && mtt_ready && !hold;
+    end
   end
 
   // ---------------------------------------------------------------------------------------------
@@ -374,7 +380,7 @@ module tpt_core
       .Merge(MergeSegs != 0)
     ) u_client (
       .clk_i, .rst_ni,
-      .enable_i      (mpt_ready && mtt_ready && !hold),
+      .enable_i      (enter_q),
       .ready_o       (cl_ready[c]),
       .idle_o        (cl_idle[c]),
       .req_valid_i   (req_valid_i[c]),
@@ -522,10 +528,10 @@ module tpt_core
   // ---------------------------------------------------------------------------------------------
   // Lanes: MPT look-up with the key decoder, check, next chunks, walk
   // ---------------------------------------------------------------------------------------------
-  logic [Lanes-1:0]            mpt_ar_valid, mpt_ar_ready, mpt_r_valid;
+  logic [Lanes-1:0]            mpt_ar_valid, mpt_ar_ready, mpt_ar_soon, mpt_r_valid;
   logic [Lanes-1:0][CtxW-1:0]  mpt_ar_ctx, mtt_ar_ctx;
   logic [Lanes-1:0][63:0]      mpt_ar_addr, mtt_ar_addr;
-  logic [Lanes-1:0]            mtt_ar_valid, mtt_ar_ready, mtt_r_valid;
+  logic [Lanes-1:0]            mtt_ar_valid, mtt_ar_ready, mtt_ar_soon, mtt_r_valid;
   logic [CtxW-1:0]             r_ctx, r_pre_ctx;
   logic [AxiDataW-1:0]         r_data;
   logic                        r_err, mpt_r_last;
@@ -567,6 +573,7 @@ module tpt_core
       .out_index_o    (l_index),
       .ar_valid_o     (mpt_ar_valid[l]),
       .ar_ready_i     (mpt_ar_ready[l]),
+      .ar_soon_o      (mpt_ar_soon[l]),
       .ar_ctx_o       (mpt_ar_ctx[l]),
       .ar_addr_o      (mpt_ar_addr[l]),
       .r_valid_i      (mpt_r_valid[l]),
@@ -683,6 +690,7 @@ module tpt_core
       .commit_ctx_o  (com_ctx[l]),
       .ar_valid_o    (mtt_ar_valid[l]),
       .ar_ready_i    (mtt_ar_ready[l]),
+      .ar_soon_o     (mtt_ar_soon[l]),
       .ar_ctx_o      (mtt_ar_ctx[l]),
       .ar_addr_o     (mtt_ar_addr[l]),
       .r_pre_ctx_i   (r_pre_ctx),
@@ -713,12 +721,14 @@ module tpt_core
     .eng_rsp_data_o (eng_rsp_data),
     .eng_rsp_err_o  (eng_rsp_err),
     .mpt_valid_i    (mpt_ar_valid),
+    .mpt_soon_i     (mpt_ar_soon),
     .mpt_ready_o    (mpt_ar_ready),
     .mpt_ctx_i      (mpt_ar_ctx),
     .mpt_addr_i     (mpt_ar_addr),
     .mpt_r_valid_o  (mpt_r_valid),
     .mpt_r_last_o   (mpt_r_last),
     .mtt_valid_i    (mtt_ar_valid),
+    .mtt_soon_i     (mtt_ar_soon),
     .mtt_ready_o    (mtt_ar_ready),
     .mtt_ctx_i      (mtt_ar_ctx),
     .mtt_addr_i     (mtt_ar_addr),

@@ -129,6 +129,7 @@ module tpt_csr import tpt_pkg::*; #(
   logic [NumClients-1:0]        client_reset_q;
   logic [NumErrors-1:0]         err_q;
   logic [NumCounters-1:0][31:0] cnt_q;
+  logic [NumCounters-1:0][3:0]  inc_q;        // counted a clock later
   logic                         locked_q;
   logic                         config_ok_q;  // base and size may be enabled
 
@@ -271,6 +272,7 @@ module tpt_csr import tpt_pkg::*; #(
       client_reset_q <= '0;
       err_q          <= '0;
       cnt_q          <= '0;
+      inc_q          <= '0;
       locked_q       <= 1'b0;
       config_ok_q    <= 1'b0;
     end else begin
@@ -299,7 +301,8 @@ module tpt_csr import tpt_pkg::*; #(
       client_reset_q <= (client_reset_q & ~client_reset_done_i) |
                         (wr_creset ? wr_ones[NumClients-1:0] : '0);
       err_q          <= (err_q & ~(wr_error ? wr_ones[NumErrors-1:0] : '0)) | err_set_i;
-      for (int unsigned n = 0; n < NumCounters; n++) cnt_q[n] <= cnt_q[n] + 32'(cnt_inc_i[n]);
+      inc_q          <= cnt_inc_i;
+      for (int unsigned n = 0; n < NumCounters; n++) cnt_q[n] <= cnt_q[n] + 32'(inc_q[n]);
     end
   end
 

@@ -70,7 +70,9 @@ module tpt_fifo #(
     end else begin
       if (push) wptr_q <= wptr_q + 1'b1;
       if (pop) rptr_q <= rptr_q + 1'b1;
-      count_q <= count_q + (AddrW + 1)'(push) - (AddrW + 1)'(pop);
+      // both sums are there before it is known which one is wanted
+      if (push && !pop) count_q <= count_q + 1'b1;
+      if (pop && !push) count_q <= count_q - 1'b1;
     end
   end
 

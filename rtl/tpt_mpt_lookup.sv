@@ -69,6 +69,7 @@ module tpt_mpt_lookup
   // Memory: 64-byte reads
   output logic                ar_valid_o,
   input  logic                ar_ready_i,
+  output logic                ar_soon_o,       // ar_valid_o one clock ahead
   output logic [CtxW-1:0]     ar_ctx_o,
   output logic [63:0]         ar_addr_o,
   input  logic                r_valid_i,
@@ -111,6 +112,19 @@ module tpt_mpt_lookup
   localparam int unsigned FillBus   = 1;  // memory answered with an error
   localparam int unsigned FillIndex = 2;  // no such entry: nothing was read
 
+  // Payload and key decoder follow a clock later.
+  logic            p_valid_q;
+  logic [CtxW-1:0] p_ctx_q;
+  req_t            p_req_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) p_valid_q <= 1'b0;
+    else p_valid_q <= in_valid_i;
+  end
+  always_ff @(posedge clk_i) begin
+    p_ctx_q <= in_ctx_i;
+    p_req_q <= in_req_i;
+  end
+
   // ---------------------------------------------------------------------------------------------
   // Key decoder beside the look-up; {role, index} of each context
   // ---------------------------------------------------------------------------------------------
@@ -119,9 +133,9 @@ module tpt_mpt_lookup
   logic [CtxW-1:0]   dec_ctx;
   tpt_key_dec #(.PayW(CtxW)) u_key_dec (
     .clk_i, .rst_ni,
-    .valid_i      (in_valid_i),
-    .field_i      (in_req_i.key[31:8]),
-    .pay_i        (in_ctx_i),
+    .valid_i      (p_valid_q),
+    .field_i      (p_req_q.key[31:8]),
+    .pay_i        (p_ctx_q),
     .plain_i, .perm_secret_i,
     .valid_o      (dec_valid),
     .role_o       (dec_role),
@@ -247,7 +261,8 @@ module tpt_mpt_lookup
         run_state[f_ctx_q] <= f_state;
       end
     end
-    logic            g_valid_q, g_bus_q, g_bad_q, g_store_q;
+    logic            g_valid_q, g_bus_q, g_valid_state_q;
+    logic [15:0]     g_crc_q, g_want_q;
     logic [CtxW-1:0] g_ctx_q;
     always_ff @(posedge clk_i) begin
       if (!rst_ni) g_valid_q <= 1'b0;
@@ -256,14 +271,15 @@ module tpt_mpt_lookup
     always_ff @(posedge clk_i) begin
       g_ctx_q   <= f_ctx_q;
       g_bus_q   <= f_bus_q;
-      g_bad_q   <= f_crc != f_want;
-      g_store_q <= !f_bus_q && f_crc == f_want && f_state == StValid;
+      g_crc_q   <= f_crc;
+      g_want_q  <= f_want;
+      g_valid_state_q <= f_state == StValid;
     end
     assign fdone       = g_valid_q;
     assign fdone_ctx   = g_ctx_q;
     assign fdone_bus   = g_bus_q;
-    assign fdone_bad   = g_bad_q;
-    assign fdone_store = g_store_q;
+    assign fdone_bad   = g_crc_q != g_want_q;
+    assign fdone_store = !g_bus_q && !fdone_bad && g_valid_state_q;
   end
   assign ev_bus_o = fdone && fdone_bus;
   assign ev_bad_o = fdone && !fdone_bus && fdone_bad;
@@ -293,25 +309,12 @@ module tpt_mpt_lookup
     return set;
   endfunction
 
-  // The payload follows a clock later.
-  logic            p_valid_q;
-  logic [CtxW-1:0] p_ctx_q;
-  req_t            p_req_q;
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) p_valid_q <= 1'b0;
-    else p_valid_q <= in_valid_i;
-  end
-  always_ff @(posedge clk_i) begin
-    p_ctx_q <= in_ctx_i;
-    p_req_q <= in_req_i;
-  end
-
   // A read that is not made, because there is no such entry: its fill comes when no other does.
   logic            no_valid;
   logic [CtxW-1:0] arq_ctx;
 
   logic              unused_p1_aux, unused_p2_aux, unused_probe;
-  logic [FieldW-1:0] unused_p2_key;
+  logic [FieldW-1:0] unused_p2_key, unused_res_key;
   tpt_cache #(
     .NumCtx(NumCtx), .Sets(Sets), .Ways(Ways), .KeyW(FieldW), .IndexW(FieldW),
     .PayW($bits(pay_t)), .DataW(MptW), .Beats(Beats), .ErrW(3)
@@ -339,6 +342,7 @@ module tpt_mpt_lookup
     .res_bypass_o (res_bypass),
     .res_killed_o (res_killed),
     .res_err_o    (res_err),
+    .res_key_o    (unused_res_key),
     .res_pay_o    (res_pay),
     .res_data_o   (res_data),
     .rd_valid_o   (rd_valid),
@@ -383,9 +387,10 @@ module tpt_mpt_lookup
   assign ar_free   = !ar_valid_o || ar_ready_i;
   assign arq_pop   = arq_known && (id_in[arq_ctx] ? ar_free : !fdone);
 
+  assign ar_soon_o = !ar_free || (arq_known && id_in[arq_ctx]);
   always_ff @(posedge clk_i) begin
     if (!rst_ni) ar_valid_o <= 1'b0;
-    else if (ar_free) ar_valid_o <= arq_known && id_in[arq_ctx];
+    else ar_valid_o <= ar_soon_o;
   end
   always_ff @(posedge clk_i) begin
     if (ar_free) begin
@@ -421,6 +426,6 @@ module tpt_mpt_lookup
 
   logic unused_ok;
   assign unused_ok = ^{arq_cnt, unused_probe, rd_pay, res_valid, unused_p1_aux, unused_p2_aux,
-                       unused_p2_key, unused_turn};
+                       unused_p2_key, unused_res_key, unused_turn};
 
 endmodule

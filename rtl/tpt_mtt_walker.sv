@@ -25,7 +25,8 @@
 ///                           ▼
 ///                          look up line of the top level ... down to the leaf
 ///
-/// Level 0 regions (pages inside the MPT entry) take the same path without a look-up.
+/// Level 0 regions (pages inside the MPT entry) take the same path without a look-up. Their frames
+/// stay with the context of the request's first chunk.
 ///
 /// Lines are tagged with {MPT index, generation, level, line number}: a line of an earlier
 /// registration of an index never matches. When the generation wraps the owner sweeps the index.
@@ -88,6 +89,7 @@ module tpt_mtt_walker
   // Memory: reads of one line
   output logic                ar_valid_o,
   input  logic                ar_ready_i,
+  output logic                ar_soon_o,     // ar_valid_o the next clock for certain
   output logic [CtxW-1:0]     ar_ctx_o,
   output logic [63:0]         ar_addr_o,
   input  logic [CtxW-1:0]     r_pre_ctx_i,   // r_ctx_i one clock ahead
@@ -136,16 +138,36 @@ module tpt_mtt_walker
     logic [LineW-1:0]  line;
   } key_t;
 
+  /// What a walk needs to know of the region, beside the key.
   typedef struct packed {
-    desc_t               desc;   // frame[1] is the table page of a level below the top
-    pos_t                pos;
+    logic [2:0]            level;
+    logic [5:0]            log_page;
+    logic [2:0]            log_tpage;  // log2(table page) - 12
+    logic [1:0]            encoding;
+    logic                  write;      // the access needs a writable entry
+    logic [FrameW-1:0]     base;       // root, or the table page of a level below the top
+  } region_t;
+
+  /// A chunk of a request: as the check or the chunk before left it.
+  typedef struct packed {
+    logic [IndexW-1:0]     index;
+    logic [GenW-1:0]       gen;
+    region_t               region;     // level 0: base is the context that holds the frames
+    pos_t                  pos;
+  } chunk_t;
+
+  typedef struct packed {
+    chunk_t              chunk;
     logic                first;
     logic [2:0]          lvl;    // level that is looked up, 1 is the leaf
     logic [PageIdxW-1:0] eidx;   // number of the entry at this level, whole region
   } work_t;
 
   typedef struct packed {
-    work_t                 work;
+    region_t               region;
+    pos_t                  pos;
+    logic                  first;
+    logic [LineLog-1:0]    sel;   // first entry of the line
     logic [63:LineLog+3]   addr;  // of the line, as far as it is known
     logic [LineLog:0]      num;   // entries of the line that the walk needs
     logic                  last;  // a leaf: the chunk reaches the end of the request
@@ -219,26 +241,38 @@ module tpt_mtt_walker
   work_t           s2_work_q;
 
   // What the check said of a new request; what comes behind a chunk.
-  desc_t s1_new_desc, s1_adv_desc;
-  pos_t  s1_new_pos, s1_adv_pos;
-  logic  next_we;
-  pos_t  next_pos;
+  chunk_t in_chunk, s1_new, s1_adv, s2_next;
+  logic   next_we;
 
-  tpt_ram_1r1w #(.Width($bits(desc_t) + $bits(pos_t)), .Depth(NumCtx)) u_new (
+  // A flat array is a table of one level.
+  always_comb begin
+    in_chunk.index            = in_desc_i.index;
+    in_chunk.gen              = in_desc_i.gen;
+    in_chunk.region.level     = (in_desc_i.level == LevelFlat) ? 3'd1 : in_desc_i.level;
+    in_chunk.region.log_page  = in_desc_i.log_page;
+    in_chunk.region.log_tpage = in_desc_i.log_tpage;
+    in_chunk.region.encoding  = in_desc_i.encoding;
+    in_chunk.region.write     = in_desc_i.write;
+    in_chunk.region.base      = (in_desc_i.level == LevelInline) ? FrameW'(in_ctx_i)
+                                                                 : in_desc_i.frame[0];
+    in_chunk.pos              = in_pos_i;
+  end
+
+  tpt_ram_1r1w #(.Width($bits(chunk_t)), .Depth(NumCtx)) u_new (
     .clk_i,
     .we_i   (in_valid_i),
     .waddr_i(in_ctx_i),
-    .wdata_i({in_desc_i, in_pos_i}),
+    .wdata_i(in_chunk),
     .raddr_i(s0_src),
-    .rdata_o({s1_new_desc, s1_new_pos})
+    .rdata_o(s1_new)
   );
-  tpt_ram_1r1w #(.Width($bits(desc_t) + $bits(pos_t)), .Depth(NumCtx)) u_next (
+  tpt_ram_1r1w #(.Width($bits(chunk_t)), .Depth(NumCtx)) u_next (
     .clk_i,
     .we_i   (next_we),
     .waddr_i(s2_ctx_q),
-    .wdata_i({s2_work_q.desc, next_pos}),
+    .wdata_i(s2_next),
     .raddr_i(s0_src),
-    .rdata_o({s1_adv_desc, s1_adv_pos})
+    .rdata_o(s1_adv)
   );
 
   // ---------------------------------------------------------------------------------------------
@@ -256,18 +290,15 @@ module tpt_mtt_walker
     sub_work       = '0;
     sub_work.first = 1'b1;
     sub_work.lvl   = 3'd1;
-    sub_work.desc  = in_desc_i;
-    sub_work.pos   = in_pos_i;
+    sub_work.chunk = in_chunk;
     sub_ctx        = in_ctx_i;
     if (s1_valid_q) begin
       sub_work.first = !s1_adv_q;
-      sub_work.desc  = s1_adv_q ? s1_adv_desc : s1_new_desc;
-      sub_work.pos   = s1_adv_q ? s1_adv_pos : s1_new_pos;
+      sub_work.chunk = s1_adv_q ? s1_adv : s1_new;
       sub_ctx        = s1_ctx_q;
     end
-    sub_work.eidx = sub_work.pos.idx;
-    if (sub_work.desc.level == LevelFlat) sub_work.desc.level = 3'd1;
-    sub_probe = sub_work.desc.level > 3'd1;
+    sub_work.eidx = sub_work.chunk.pos.idx;
+    sub_probe = sub_work.chunk.region.level > 3'd1;
     if (int_valid_q) begin
       sub_work  = int_work_q;
       sub_probe = 1'b0;
@@ -275,11 +306,16 @@ module tpt_mtt_walker
     end
   end
 
-  assign sub_key = '{index: sub_work.desc.index, gen: sub_work.desc.gen, lvl: sub_work.lvl,
-                     line: sub_work.eidx[PageIdxW-1:LineLog]};
+  always_comb begin
+    sub_key = '{index: sub_work.chunk.index, gen: sub_work.chunk.gen, lvl: sub_work.lvl,
+                line: sub_work.eidx[PageIdxW-1:LineLog]};
+    if (sub_work.chunk.region.level == LevelInline) begin
+      sub_key.line[CtxW-1:0] = sub_work.chunk.region.base[CtxW-1:0];
+    end
+  end
   assign sub_set = sub_key.line[SetW-1:0] ^ sub_key.line[2*SetW-1:SetW] ^
                    sub_key.index[SetW-1:0] ^ {sub_key.lvl - 3'd1, {(SetW - 3){1'b0}}};
-  assign sub_aux.log_tpage = sub_work.desc.log_tpage;
+  assign sub_aux.log_tpage = sub_work.chunk.region.log_tpage;
   assign sub_aux.dset      = dir_set(
       sub_key.index[DirW-1:0],
       DirW'(dir_line(sub_key.line[LineW-1:TabLog], sub_aux.log_tpage)));
@@ -302,41 +338,88 @@ module tpt_mtt_walker
     s2_work_q  <= sub_work;
   end
 
+  region_t s2_region;
+  pos_t    s2_pos;
+  logic    s2_end;   // the chunk reaches the end of the request
+  assign s2_region = s2_work_q.chunk.region;
+  assign s2_pos    = s2_work_q.chunk.pos;
+
+  // Pages of a level 0 region, as if they were a table line. All in one line: its only chunk finds
+  // them at P4 by its context, which stands in the key. Else they go with the chunk, in place of
+  // base and address, before the context that keeps them can be given away.
+  key_t                   p2_key;
+  pay_t                   res_pay;
+  logic [AxiDataW-1:0]    res_inline;
+  logic [1:0][FrameW-1:0] s2_pair;
+  if (LineEnt >= 4) begin : g_inline_line
+    logic [3:0][FrameW-1:0] frame;
+    tpt_ram_1r1w #(.Width(4 * FrameW), .Depth(NumCtx), .OutReg(1'b1)) u_inline (
+      .clk_i,
+      .we_i   (in_valid_i),
+      .waddr_i(in_ctx_i),
+      .wdata_i(in_desc_i.frame),
+      .raddr_i(p2_key.line[CtxW-1:0]),
+      .rdata_o(frame)
+    );
+    always_comb begin
+      res_inline = '0;
+      for (int unsigned j = 0; j < 4; j++) res_inline[64*j +: 64] = {frame[j], 12'b0};
+    end
+    assign s2_pair = '0;
+    `TPT_ASSERT(OneInlineChunk_A, !s2_begin_q || s2_region.level != LevelInline || s2_end)
+  end else begin : g_inline_pairs
+    logic [1:0][1:0][FrameW-1:0] pairs [NumCtx];
+    always_ff @(posedge clk_i) begin
+      if (in_valid_i) pairs[in_ctx_i] <= in_desc_i.frame;
+    end
+    assign s2_pair    = pairs[s2_region.base[CtxW-1:0]][s2_pos.idx[1]];
+    assign res_inline = AxiDataW'({res_pay.addr[FrameW+LineLog+2:LineLog+3], 12'b0,
+                                   res_pay.region.base, 12'b0});
+  end
+
   // Number of the entry inside its table page, in lines; table pages are aligned to their size, so
   // only a flat array needs a sum.
   logic [LineW-1:0]    s2_mask, s2_offs;
-  logic                s2_top, s2_end;
+  logic                s2_top;
   logic [LineLog:0]    s2_room;
   pay_t                s2_pay;
   logic [63:LineLog+3] s2_root, s2_page;
-  assign s2_top  = s2_work_q.lvl == s2_work_q.desc.level;
-  assign s2_mask = ~({LineW{1'b1}} << (6'(s2_work_q.desc.log_tpage) + 6'(TabLog - LineLog)));
+  assign s2_top  = s2_work_q.lvl == s2_region.level;
+  assign s2_mask = ~({LineW{1'b1}} << (6'(s2_region.log_tpage) + 6'(TabLog - LineLog)));
   assign s2_offs = s2_work_q.eidx[PageIdxW-1:LineLog];
-  assign s2_root = {s2_work_q.desc.frame[0], {(9 - LineLog){1'b0}}} +
-                   (61 - LineLog)'(s2_offs);
-  assign s2_page = {s2_work_q.desc.frame[1], {(9 - LineLog){1'b0}}} |
-                   (61 - LineLog)'(s2_offs & s2_mask);
+  assign s2_root = {s2_region.base, {(9 - LineLog){1'b0}}} + (61 - LineLog)'(s2_offs);
+  assign s2_page = {s2_region.base, {(9 - LineLog){1'b0}}} | (61 - LineLog)'(s2_offs & s2_mask);
   assign s2_room = (LineLog + 1)'(LineEnt) - (LineLog + 1)'(s2_work_q.eidx[LineLog-1:0]);
-  assign s2_end  = s2_work_q.pos.np <= 20'(s2_room);
-  assign s2_pay  = '{work: s2_work_q,
-                     addr: s2_top ? s2_root :
-                           // below the directory only the place in the table page is known
-                           s2_probe_q ? (61 - LineLog)'(s2_offs & s2_mask) : s2_page,
-                     num: s2_work_q.lvl != 3'd1 ? (LineLog + 1)'(1) :
-                          s2_end ? s2_work_q.pos.np[LineLog:0] : s2_room,
-                     last: s2_end};
+  assign s2_end  = s2_pos.np <= 20'(s2_room);
+  always_comb begin
+    s2_pay.region = s2_region;
+    s2_pay.pos    = s2_pos;
+    s2_pay.first  = s2_work_q.first;
+    s2_pay.sel    = s2_work_q.eidx[LineLog-1:0];
+    s2_pay.last   = s2_end;
+    s2_pay.num    = s2_work_q.lvl != 3'd1 ? (LineLog + 1)'(1) :
+                    s2_end ? s2_pos.np[LineLog:0] : s2_room;
+    // below the directory only the place in the table page is known
+    s2_pay.addr   = s2_top ? s2_root :
+                    s2_probe_q ? (61 - LineLog)'(s2_offs & s2_mask) : s2_page;
+    if (LineEnt < 4 && s2_region.level == LevelInline) begin
+      s2_pay.region.base = s2_pair[0];
+      s2_pay.addr        = (61 - LineLog)'(s2_pair[1]);
+    end
+  end
 
   // What comes behind this chunk. The bytes of the chunk are modulo 2^32: they only matter if it
   // does not reach the end, and then it is shorter than the request, which is at most 2^31 bytes.
   logic [31:0] s2_bytes;
-  assign s2_bytes = (s2_work_q.desc.log_page[5] ? '0 :
-                     32'(s2_room) << s2_work_q.desc.log_page[4:0]) - s2_work_q.pos.off[31:0];
+  assign s2_bytes = (s2_region.log_page[5] ? '0 : 32'(s2_room) << s2_region.log_page[4:0]) -
+                    s2_pos.off[31:0];
   assign next_we  = s2_begin_q;
   always_comb begin
-    next_pos.idx = s2_work_q.pos.idx + PageIdxW'(s2_room);
-    next_pos.np  = s2_work_q.pos.np - 20'(s2_room);
-    next_pos.off = '0;
-    next_pos.rem = s2_work_q.pos.rem - s2_bytes;
+    s2_next         = s2_work_q.chunk;
+    s2_next.pos.idx = s2_pos.idx + PageIdxW'(s2_room);
+    s2_next.pos.np  = s2_pos.np - 20'(s2_room);
+    s2_next.pos.off = '0;
+    s2_next.pos.rem = s2_pos.rem - s2_bytes;
   end
   assign sub_valid_o = s2_begin_q;
   assign sub_ctx_o   = s2_ctx_q;
@@ -365,7 +448,7 @@ module tpt_mtt_walker
   logic              p6_dir_we_q;
   logic [DirW-1:0]   p6_dir_set_q;
   aux_t              p1_aux, p2_aux, p3_aux_q;
-  key_t              p2_key, p3_key_q;
+  key_t              p3_key_q;
   logic [DLineW-1:0] p3_dline_q;
   logic [LineLog-1:0] p3_dsel_q;
   logic              p4_known_q;
@@ -419,7 +502,7 @@ module tpt_mtt_walker
   logic                res_valid, res_hit, res_fill, res_miss, res_bypass, res_killed;
   logic [CtxW-1:0]     res_ctx;
   logic                res_err;
-  pay_t                res_pay;
+  key_t                res_key;
   logic [AxiDataW-1:0] res_data;
   logic                rd_valid;
   logic [CtxW-1:0]     rd_ctx;
@@ -442,7 +525,7 @@ module tpt_mtt_walker
     .sub_aux_i    (sub_aux),
     .pay_valid_i  (s2_valid_q),
     .pay_ctx_i    (s2_ctx_q),
-    .pay_bypass_i (s2_work_q.desc.level == LevelInline),
+    .pay_bypass_i (s2_region.level == LevelInline),
     .pay_probe_i  (s2_probe_q),
     .pay_i        (s2_pay),
     .p1_aux_o     (p1_aux),
@@ -457,6 +540,7 @@ module tpt_mtt_walker
     .res_bypass_o (res_bypass),
     .res_killed_o (res_killed),
     .res_err_o    (res_err),
+    .res_key_o    (res_key),
     .res_pay_o    (res_pay),
     .res_data_o   (res_data),
     .rd_valid_o   (rd_valid),
@@ -499,27 +583,16 @@ module tpt_mtt_walker
     .count_o(arq_cnt)
   );
   assign ar_addr_o = {ar_addr, {(LineLog + 3){1'b0}}};
+  assign ar_soon_o = (|arq_cnt[CtxW:1]) || (arq_cnt[0] && !ar_ready_i);
 
   // ---------------------------------------------------------------------------------------------
   // P5: the line and what to do with it
   // ---------------------------------------------------------------------------------------------
   logic                p5_valid_q, p5_line_q, p5_miss_q, p5_inline_q, p5_killed_q, p5_err_q;
   logic [CtxW-1:0]     p5_ctx_q;
-  work_t               p5_work_q;
+  key_t                p5_key_q;
+  pay_t                p5_pay_q;
   logic [AxiDataW-1:0] p5_data_q;
-  logic [AxiDataW-1:0] res_inline;
-
-  // pages of a level 0 region, as if they were a table line
-  always_comb begin
-    res_inline = '0;
-    for (int unsigned j = 0; j < LineEnt; j++) begin
-      if (LineEnt >= 4) begin
-        if (j < 4) res_inline[64*j +: 64] = {res_pay.work.desc.frame[2'(j)], 12'b0};
-      end else begin
-        res_inline[64*j +: 64] = {res_pay.work.desc.frame[{res_pay.work.eidx[1], 1'(j)}], 12'b0};
-      end
-    end
-  end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) p5_valid_q <= 1'b0;
@@ -532,7 +605,8 @@ module tpt_mtt_walker
     p5_killed_q <= res_killed;
     p5_err_q    <= res_fill && res_err;
     p5_ctx_q    <= res_ctx;
-    p5_work_q   <= res_pay.work;
+    p5_key_q    <= res_key;
+    p5_pay_q    <= res_pay;
     p5_data_q   <= res_bypass ? res_inline : res_data;
   end
 
@@ -555,34 +629,30 @@ module tpt_mtt_walker
   logic [MaxLogPage-1:0] p5_low_q;
   logic [LineEnt-1:0][1:0] p5_judge;
   logic [LineLog-1:0]    p5_sel;
-  logic [LineLog:0]      p5_num_q, p5_good;
+  logic [LineLog:0]      p5_good;
   logic                  p5_fault;
   logic [4:0]            p5_syn;
-  logic                  p5_last_q;
 
-  assign p4_leaf    = res_bypass || res_pay.work.lvl == 3'd1;
-  assign p4_logp    = p4_leaf ? res_pay.work.desc.log_page
-                              : 6'(res_pay.work.desc.log_tpage) + 6'd12;
+  assign p4_leaf    = res_key.lvl == 3'd1;
+  assign p4_logp    = p4_leaf ? res_pay.region.log_page : 6'(res_pay.region.log_tpage) + 6'd12;
   always_ff @(posedge clk_i) begin
     p5_leaf_q    <= p4_leaf;
-    p5_flagged_q <= res_pay.work.desc.encoding == EncFlagged && !res_bypass;
+    p5_flagged_q <= res_pay.region.encoding == EncFlagged && !res_bypass;
     p5_low_q     <= ~({MaxLogPage{1'b1}} << p4_logp);
-    p5_num_q     <= res_pay.num;
-    p5_last_q    <= res_pay.last;
   end
-  assign p5_sel     = p5_work_q.eidx[LineLog-1:0];
+  assign p5_sel     = p5_pay_q.sel;
 
   always_comb begin
     for (int unsigned j = 0; j < LineEnt; j++) begin
       p5_judge[j] = judge(p5_data_q[64*j +: 64], p5_low_q, p5_flagged_q,
-                          p5_leaf_q && p5_work_q.desc.write);
+                          p5_leaf_q && p5_pay_q.region.write);
     end
-    // first entry from p5_sel on, below p5_sel + p5_num_q, that is not good
-    p5_good  = p5_num_q;
+    // first entry from p5_sel on, below p5_sel + p5_pay_q.num, that is not good
+    p5_good  = p5_pay_q.num;
     p5_fault = 1'b0;
     p5_syn   = SynMttAbsent;
     for (int j = int'(LineEnt) - 1; j >= 0; j--) begin
-      if (j >= int'(p5_sel) && (j - int'(p5_sel)) < int'(p5_num_q) && (|p5_judge[j])) begin
+      if (j >= int'(p5_sel) && (j - int'(p5_sel)) < int'(p5_pay_q.num) && (|p5_judge[j])) begin
         p5_fault = 1'b1;
         p5_good  = (LineLog + 1)'(j - int'(p5_sel));
         p5_syn   = p5_judge[j][1] ? SynMttAbsent : SynMttBad;
@@ -633,50 +703,60 @@ module tpt_mtt_walker
     out_good_o     <= p5_leaf_q ? p5_good : '0;
     out_fault_o    <= p5_fault;
     out_syndrome_o <= p5_fault ? p5_syn : SynOk;
-    out_first_o    <= p5_work_q.first;
-    out_final_o    <= p5_fault || p5_last_q;
-    out_log_page_o <= p5_work_q.desc.log_page;
-    out_off_o      <= p5_work_q.pos.off;
-    out_rem_o      <= p5_work_q.pos.rem;
+    out_first_o    <= p5_pay_q.first;
+    out_final_o    <= p5_fault || p5_pay_q.last;
+    out_log_page_o <= p5_pay_q.region.log_page;
+    out_off_o      <= p5_pay_q.pos.off;
+    out_rem_o      <= p5_pay_q.pos.rem;
 
     int_ctx_q   <= p5_ctx_q;
     int_work_q  <= int_work_d;
   end
 
   // Another level: the top after a miss of a probe, down with the table page just found.
-  logic [5:0] p5_e, p5_shift;
-  always_comb begin
-    int_work_d = p5_work_q;
-    if (p5_miss_q) begin
-      int_work_d.lvl = p5_work_q.desc.level;
-    end else begin
-      int_work_d.lvl           = p5_work_q.lvl - 3'd1;
-      int_work_d.desc.frame[1] = p5_entry[63:12];
-    end
-    p5_e = 6'(p5_work_q.desc.log_tpage) + 6'(TabLog);
-    unique case (int_work_d.lvl)
-      3'd2:    p5_shift = p5_e;
-      3'd3:    p5_shift = p5_e + p5_e;
-      3'd4:    p5_shift = p5_e + p5_e + p5_e;
-      default: p5_shift = '0;
+  // Bits of a page number that an entry of a level spans; of the top and of the level below.
+  function automatic logic [5:0] span_of(logic [2:0] lvl, logic [2:0] log_tpage);
+    logic [5:0] bits;
+    bits = 6'(log_tpage) + 6'(TabLog);
+    unique case (lvl)
+      3'd2:    return bits;
+      3'd3:    return bits + bits;
+      3'd4:    return bits + bits + bits;
+      default: return '0;
     endcase
-    int_work_d.eidx = p5_work_q.pos.idx >> p5_shift;
+  endfunction
+  logic [5:0] p5_top_q, p5_next_q;
+  always_ff @(posedge clk_i) begin
+    p5_top_q  <= span_of(res_pay.region.level, res_pay.region.log_tpage);
+    p5_next_q <= span_of(res_key.lvl - 3'd1, res_pay.region.log_tpage);
+  end
+  always_comb begin
+    int_work_d.chunk = '{index: p5_key_q.index, gen: p5_key_q.gen, region: p5_pay_q.region,
+                         pos: p5_pay_q.pos};
+    int_work_d.first = p5_pay_q.first;
+    if (p5_miss_q) begin
+      int_work_d.lvl = p5_pay_q.region.level;
+    end else begin
+      int_work_d.lvl               = p5_key_q.lvl - 3'd1;
+      int_work_d.chunk.region.base = p5_entry[63:12];
+    end
+    int_work_d.eidx = p5_pay_q.pos.idx >> (p5_miss_q ? p5_top_q : p5_next_q);
   end
 
   // A line of level 2 that named a table page goes to the directory a clock later, unless that is
   // being cleared.
   always_ff @(posedge clk_i) begin
     if (!rst_ni) p6_dir_we_q <= 1'b0;
-    else p6_dir_we_q <= p5_down && p5_work_q.lvl == 3'd2;
+    else p6_dir_we_q <= p5_down && p5_key_q.lvl == 3'd2;
   end
   always_ff @(posedge clk_i) begin
     p6_dir_q     <= p5_dir;
     p6_dir_set_q <= dir_set(p5_dir.tag.index[DirW-1:0], p5_dir.tag.line[DirW-1:0]);
   end
   always_comb begin
-    p5_dir.tag    = '{valid: 1'b1, index: p5_work_q.desc.index, gen: p5_work_q.desc.gen,
-                      line: DLineW'(p5_work_q.eidx[PageIdxW-1:LineLog]),
-                      log_tpage: p5_work_q.desc.log_tpage};
+    p5_dir.tag    = '{valid: 1'b1, index: p5_key_q.index, gen: p5_key_q.gen,
+                      line: DLineW'(p5_key_q.line),
+                      log_tpage: p5_pay_q.region.log_tpage};
     for (int unsigned j = 0; j < LineEnt; j++) begin
       p5_dir.good[j]  = !(|p5_judge[j]);
       p5_dir.frame[j] = p5_data_q[64*j + 12 +: FrameW];
@@ -687,16 +767,15 @@ module tpt_mtt_walker
 
   `TPT_ASSERT(NewRoom_A, !in_valid_i || in_direct || newq_room)
   `TPT_ASSERT(ReadRoom_A, !rd_valid || arq_room)
-  `TPT_ASSERT(LevelUp_A, !(p5_valid_q && p5_miss_q) || (p5_work_q.lvl == 3'd1 &&
-              p5_work_q.desc.level > 3'd1 && p5_work_q.desc.level < LevelFlat))
-  `TPT_ASSERT(LevelDown_A, !p5_down || p5_work_q.lvl > 3'd1)
-  `TPT_ASSERT(SomePages_A, !(p5_use && p5_leaf_q) || p5_work_q.pos.np != '0)
-  `TPT_ASSERT(InlineRange_A, !(p5_valid_q && p5_inline_q) || p5_work_q.pos.idx < 40'd4)
+  `TPT_ASSERT(LevelUp_A, !(p5_valid_q && p5_miss_q) || (p5_key_q.lvl == 3'd1 &&
+              p5_pay_q.region.level > 3'd1 && p5_pay_q.region.level < LevelFlat))
+  `TPT_ASSERT(LevelDown_A, !p5_down || p5_key_q.lvl > 3'd1)
+  `TPT_ASSERT(SomePages_A, !(p5_use && p5_leaf_q) || p5_pay_q.pos.np != '0)
+  `TPT_ASSERT(InlineRange_A, !(p5_valid_q && p5_inline_q) || p5_pay_q.pos.idx < 40'd4)
   `TPT_ASSERT(GoodOrFault_A, !out_valid_o || out_good_o != '0 || out_fault_o)
 
   logic unused_ok;
-  assign unused_ok = ^{newq_cnt, arq_cnt, p5_entry[11:0], rd_pay.work, rd_pay.num, rd_pay.last,
-                       res_pay.addr,                       p1_aux.log_tpage,
+  assign unused_ok = ^{newq_cnt, p5_entry[11:0], rd_pay, p5_pay_q.addr, p1_aux.log_tpage,
                        p3_aux_q.dset, p3_key_q.line};
 
 endmodule

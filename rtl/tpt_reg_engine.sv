@@ -59,9 +59,7 @@
 /// * Clearing: `clear_error_o`, and the unit does not become ready until disabled and enabled.
 /// An entry read for a command with a wrong CRC, or that is not what it must be: StsMptBad.
 ///
-/// Latency without memory and fence: REG 65 clocks (85 with an index of the free list), QUERY 35,
-/// DEREG 50 and 25 or 40 for its tail, REREG 85 and 45 for its tail. Throughput: REG and DEREG in
-/// turn take 170 clocks, 190 with the free list, and one read of memory per pair, or two.
+/// Latency and throughput: rows `commands` and `churn-period` of `tpt bench`.
 module tpt_reg_engine import tpt_pkg::*; #(
   /// Deepest tree of table pages, 1 to 4.
   parameter int unsigned MaxLevels  = 3,

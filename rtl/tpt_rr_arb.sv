@@ -6,7 +6,7 @@
 
 /// Round-robin arbiter: the one that was served last comes last. Combinational grant.
 module tpt_rr_arb #(
-  /// Number of requesters, 1 to 16.
+  /// Number of requesters, 1 to 64.
   parameter int unsigned N = 2,
   localparam int unsigned IdxW = (N > 1) ? $clog2(N) : 1
 ) (
@@ -22,29 +22,29 @@ module tpt_rr_arb #(
   output logic [IdxW-1:0] idx_o
 );
 
-  if (N < 1 || N > 16) begin : g_bad_n
-    $fatal(1, "tpt_rr_arb: N must be 1 to 16");
+  if (N < 1 || N > 64) begin : g_bad_n
+    $fatal(1, "tpt_rr_arb: N must be 1 to 64");
   end
 
-  logic [IdxW-1:0] last_q;
+  logic [N-1:0] behind_q;   // behind the one that was served last
+  logic [N-1:0] first;      // those among whom the first one wins
+  logic [N-1:0] upto;       // at or behind the winner
 
+  assign first = (|(req_i & behind_q)) ? req_i & behind_q : req_i;
   always_comb begin
-    any_o = |req_i;
+    upto = first;
+    for (int unsigned k = 1; k < N; k = 2 * k) upto = upto | (upto << k);
+    gnt_o = upto & ~(upto << 1);
     idx_o = '0;
-    // the nearest one behind `last_q` wins: the last assignment
-    for (int unsigned k = N; k >= 1; k--) begin
-      for (int unsigned n = 0; n < N; n++) begin
-        if (n == (32'(last_q) + k) % N && req_i[n]) idx_o = IdxW'(n);
-      end
-    end
     for (int unsigned n = 0; n < N; n++) begin
-      gnt_o[n] = any_o && idx_o == IdxW'(n);
+      if (gnt_o[n]) idx_o = idx_o | IdxW'(n);
     end
+    any_o = |req_i;
   end
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) last_q <= '0;
-    else if (any_o && take_i) last_q <= idx_o;
+    if (!rst_ni) behind_q <= {N{1'b1}} << 1;
+    else if (any_o && take_i) behind_q <= upto << 1;
   end
 
   `TPT_ASSERT(GrantOneHot_A, $onehot0(gnt_o))

@@ -15,8 +15,11 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, ReadOnly
 
-TAG_LSB = 185
+# Tags that are used.
 TAGS = 256
+# Clocks after which the unit has hung, whatever it was doing.
+PATIENCE = 2_000_000
+PERIOD = 10  # ns
 
 
 class Memory:
@@ -149,19 +152,18 @@ class Bench:
                 return data
 
 
-def decode(word):
-    """A response payload: tag, stream, and what is compared."""
-    return word >> 109 & 0x3ff, word >> 103 & 0x3f, [
-        word >> 98 & 0x1f, word >> 34 & (1 << 64) - 1, word >> 2 & (1 << 32) - 1,
-        word >> 1 & 1, word & 1]
+def decode(word, layout):
+    """A payload: its fields by name. The layout is [lowest bit, width] by name."""
+    return {name: word >> lsb & (1 << width) - 1 for name, (lsb, width) in layout.items()}
 
 
-async def requests_through(bench, requests, ahead):
+async def requests_through(bench, requests, plan):
     """Sends all requests of client 0 and compares every beat; returns the number of beats."""
     dut = bench.dut
     rsp_mask = (1 << len(dut.m_axis_rsp_tdata) // 2) - 1
     free = collections.deque(range(TAGS))
     inside = collections.defaultdict(collections.deque)
+    ahead, response, tag_lsb = plan["ahead"], plan["response"], plan["request"]["tag"][0]
     dones = collections.deque()
     dut.m_axis_rsp_tready.value = 1
     sent = answered = beats = 0
@@ -170,8 +172,8 @@ async def requests_through(bench, requests, ahead):
         if offered is None and sent < len(requests) and sent - answered < ahead and free:
             request, expected = requests[sent]
             sent += 1
-            offered = (free.popleft(), request >> 179 & 0x3f, expected)
-            dut.s_axis_req_tdata.value = request | offered[0] << TAG_LSB
+            offered = (free.popleft(), decode(request, plan["request"])["stream"], expected)
+            dut.s_axis_req_tdata.value = request | offered[0] << tag_lsb
             dut.s_axis_req_tvalid.value = 1
         elif offered is None:
             dut.s_axis_req_tvalid.value = 0
@@ -185,13 +187,14 @@ async def requests_through(bench, requests, ahead):
         if dones and int(dut.s_axis_done_tready.value) & 1:
             free.append(dones.popleft())
         if int(dut.m_axis_rsp_tvalid.value) & 1:
-            tag, stream, beat = decode(int(dut.m_axis_rsp_tdata.value) & rsp_mask)
+            beat = decode(int(dut.m_axis_rsp_tdata.value) & rsp_mask, response)
+            tag, stream = beat.pop("tag"), beat.pop("stream")
             beats += 1
             oldest = inside[stream & 15][0]
             assert (tag, stream) == tuple(oldest[:2]), f"clock {bench.clock}: tag {tag} is early"
             want = oldest[2].popleft()
             assert beat == want, f"clock {bench.clock}: expected {want}, got {beat}"
-            if beat[4]:
+            if beat["last"]:
                 assert not oldest[2], f"clock {bench.clock}: a beat is missing"
                 inside[stream & 15].popleft()
                 dones.append(tag)
@@ -200,14 +203,13 @@ async def requests_through(bench, requests, ahead):
     return beats
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=PATIENCE * PERIOD, timeout_unit="ns")
 async def speed(dut):
     """All requests of the file; the time is that of the requests alone."""
     with open(os.environ["TPT_REQUESTS"], encoding="utf-8") as file:
         plan = json.load(file)
-    requests = [(int(r["payload"], 16), [[b[0], int(b[1], 16), *b[2:]] for b in r["beats"]])
-                for r in plan["requests"]]
-    Clock(dut.clk_i, 10, unit="ns").start(start_high=False)
+    requests = [(int(r["payload"], 16), r["beats"]) for r in plan["requests"]]
+    Clock(dut.clk_i, PERIOD, unit="ns").start(start_high=False)
     dut.rst_ni.value = 0
     bench = Bench(dut, 1)
     for _ in range(8):
@@ -222,7 +224,7 @@ async def speed(dut):
         bench.memory.write(int(place, 16), bytes.fromhex(data))
     bench.memory.latency = plan["latency"]
     clock, start = bench.clock, time.process_time()
-    beats = await requests_through(bench, requests, plan["ahead"])
+    beats = await requests_through(bench, requests, plan)
     seconds, clocks = time.process_time() - start, bench.clock - clock
     with open(os.environ["TPT_RESULT"], "w", encoding="utf-8") as file:
         json.dump({"clocks": clocks, "seconds": round(seconds, 3), "beats": beats,

@@ -8,8 +8,8 @@
 The unit has more ports than the chip has pins, so it sits in a wrapper: every input comes from a
 shift register, every output goes into a register and from there through registered XOR trees to
 one pin. Paths from and to the unit's ports are thus paths between flip-flops, as inside a chip.
-Cells are counted of the bare unit, without the wrapper; once as a whole and once block by block, with
-the hierarchy kept, where registers and queues stand apart (the sum is larger, because nothing is
+Cells are counted of the bare unit, without the wrapper; once as a whole and once block by block,
+with the hierarchy kept, where registers and queues stand apart (the sum is larger, as nothing is
 shared over the borders of blocks). The figures go to build/fmax/NAME.json.
 """
 

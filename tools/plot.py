@@ -5,8 +5,8 @@
     tools/plot.py            draw, and renew the tables of the page
     tools/plot.py --check    only compare; exit code 1 if something is out of date
 
-Input: docs/data/bench.json, a copy of the report of `make bench`, and docs/data/fmax-NAME.json, copies
-of those of tools/fmax.py.
+Input, all in docs/data: bench.json, a copy of the report of `make bench`, bench-large.json, one of
+that of `tpt bench --config large`, and fmax-NAME.json, copies of those of tools/fmax.py.
 """
 
 import argparse
@@ -250,12 +250,13 @@ def table(report):
 
 def programs_table(report):
     """One line per program."""
-    lines = ["| trace | accesses | segments | segments/clock, warm | clocks/access, whole | "
-             "MPT hits | table hits | reads/access |", "|" + " --- |" * 8]
+    lines = ["| trace | accesses | segments | segments/clock, warm | the same, second time | "
+             "clocks/access, whole | MPT hits | table hits | reads/access |", "|" + " --- |" * 9]
     rows = rows_of(report, "programs")
     for t in sorted(rows[0]["data"]["traces"] if rows else [], key=lambda t: t["name"]):
         lines.append(f"| {t['name']} | {t['accesses']} | {t['beats']} | "
-                     f"{figure(t['warm_beats_per_clock'])} | {t['clocks_per_access']:.3f} | "
+                     f"{figure(t['warm_beats_per_clock'])} | "
+                     f"{figure(t['again_beats_per_clock'])} | {t['clocks_per_access']:.3f} | "
                      f"{percent(t['mpt_hit_rate'])} | {percent(t['mtt_hit_rate'])} | "
                      f"{t['reads_per_access']:.4f} |")
     return "\n".join(lines)
@@ -290,6 +291,17 @@ def peers_table(report):
     return "\n".join(lines)
 
 
+def large_table():
+    """Row, target and figure of the configuration `large`."""
+    report = json.loads((DATA / "bench-large.json").read_text(encoding="utf-8"))
+    lines = ["| row | target | figure | |", "| --- | --- | --- | --- |"]
+    for row in report["rows"]:
+        if row["verdict"] in ("pass", "falls short") and not row["wall_time"]:
+            lines.append(f"| `{row['id']}` | {figure(row['goal'])} | {figure(row['figure'])} | "
+                         f"{row['unit']} |")
+    return "\n".join(lines)
+
+
 def commands_table(report):
     """Clocks of each command alone."""
     points = next(row for row in report["rows"] if row["id"] == "commands")["data"]["points"]
@@ -304,7 +316,8 @@ def commands_table(report):
 
 def area_table():
     """Cells by configuration and block, from the reports of tools/fmax.py."""
-    lines = ["| configuration, block | LUT4 | flip-flops | block RAMs |", "| --- | --- | --- | --- |"]
+    lines = ["| configuration, block | LUT4 | flip-flops | block RAMs |",
+             "| --- | --- | --- | --- |"]
     words = ("LUT4", "flip-flops", "block RAM (DP16KD)")
     for path in sorted(DATA.glob("fmax-*.json"),
                        key=lambda p: json.loads(p.read_text(encoding="utf-8"))["cells"]["LUT4"]):
@@ -327,7 +340,8 @@ def main():
     page = PAGE.read_text(encoding="utf-8")
     for mark, text in [("bench", table(report)), ("programs", programs_table(report)),
                        ("peers", peers_table(report)), ("area", area_table()),
-                       ("commands", commands_table(report))]:
+                       ("commands", commands_table(report)),
+                       ("large", large_table())]:
         page = re.sub(rf"(<!-- {mark} -->\n).*?(<!-- end {mark} -->)",
                       lambda m, text=text: m[1] + text + "\n" + m[2], page, flags=re.S)
     files[PAGE] = page

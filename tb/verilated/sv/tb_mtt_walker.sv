@@ -77,6 +77,7 @@ module tb_mtt_walker import tpt_pkg::*; (
     r_err_q   <= r_err_i;
   end
 
+  logic unused_ar_soon;
   tpt_mtt_walker #(
     .NumCtx   (16),
     .Sets     (32),
@@ -115,6 +116,7 @@ module tb_mtt_walker import tpt_pkg::*; (
     .commit_ctx_o,
     .ar_valid_o,
     .ar_ready_i,
+    .ar_soon_o (unused_ar_soon),
     .ar_ctx_o,
     .ar_addr_o,
     .r_pre_ctx_i   (r_ctx_i),

@@ -14,7 +14,7 @@ use std::process::Command;
 use anyhow::{bail, Context as _, Result};
 use serde_json::{json, Value};
 use tpt_bench::Issue;
-use tpt_golden::codec::MPT_BYTES;
+use tpt_golden::codec::{req, rsp, Field, MPT_BYTES};
 use tpt_golden::regs;
 use tpt_golden::types::LEVEL_FLAT;
 use tpt_golden::types::{Beat, Request};
@@ -48,14 +48,19 @@ fn payload(request: &Request) -> String {
         .collect()
 }
 
+/// A beat by the names of its fields; the tag is given anew each time a request is sent.
 fn beat(beat: &Beat) -> Value {
-    json!([
-        beat.syndrome.code(),
-        format!("{:x}", beat.pa),
-        beat.len,
-        u8::from(beat.first),
-        u8::from(beat.last)
-    ])
+    json!({"syndrome": beat.syndrome.code(), "pa": beat.pa, "len": beat.len,
+        "first": u8::from(beat.first), "last": u8::from(beat.last)})
+}
+
+/// Lowest bit and width of each field of a payload.
+fn layout(fields: &[Field]) -> Value {
+    fields
+        .iter()
+        .map(|field| (field.name.to_owned(), json!([field.lsb, field.width])))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
 }
 
 fn bytes(scene: &Scene, pa: u64, length: u64) -> Value {
@@ -165,7 +170,7 @@ pub fn cocotb(o: &Options) -> Result<Vec<Row>> {
         .iter()
         .zip(&answers)
         .map(|(request, beats)| {
-            json!({"payload": payload(request), "stream": request.stream,
+            json!({"payload": payload(request),
                 "beats": beats.iter().map(beat).collect::<Vec<_>>()})
         })
         .collect();
@@ -173,6 +178,7 @@ pub fn cocotb(o: &Options) -> Result<Vec<Row>> {
     std::fs::create_dir_all(folder).context("build/cocotb")?;
     let file = folder.join(format!("requests-{}.json", o.config.name()));
     let text = json!({"config": o.config.name(), "latency": LATENCY, "ahead": AHEAD,
+        "request": layout(req::FIELDS), "response": layout(rsp::FIELDS),
         "registers": registers, "status": [regs::STATUS, regs::status::READY],
         "memory": memory, "requests": list});
     std::fs::write(&file, text.to_string())
