@@ -511,7 +511,7 @@ module tpt_cache #(
 
   // A fill of one beat takes the place of a pass. P2 empty in one clock means P4 empty two clocks
   // later. In that clock the payload is read: of the fill that waits, else of the one whose data
-  // come next, if any.
+  // come now, else of the one whose data come next, if any.
   if (Beats == 1) begin : g_inject
     localparam int unsigned InjectWait = 3;   // clocks
     stage_t          wait_q;       // the fill that waits, or is acted on
@@ -519,7 +519,7 @@ module tpt_cache #(
     logic            go_q;         // it has its place: acted on in the next clock
     logic            here_q;       // so would be the one whose data come now
     logic            act_q;        // it is acted on now
-    logic            open, fill, load, drop;
+    logic            open, late, fill, load, drop;
     logic [1:0]      age_q;
     key_t            read_key;
     stage_t          here;
@@ -532,11 +532,15 @@ module tpt_cache #(
       .rdata_o(read_key)
     );
     assign open     = wait_q.valid && !go_q && !act_q;
-    assign look_ctx = p2_q.valid ? p2_q.ctx : open ? wait_q.ctx : fill_pre_ctx_i;
+    assign look_ctx = p2_q.valid ? p2_q.ctx : open ? wait_q.ctx : late ? fdone_ctx_i :
+                      fill_pre_ctx_i;
     assign fill     = fdone_valid_i && fill_we_i[0];
-    assign load     = fill && !go_q;
+    // the one whose data come now has no place yet
+    assign late     = fill && !here_q && !go_q;
+    assign load     = fill && !go_q && !(open && !p2_q.valid);
     // it makes room for the next one, or has waited long enough: a pass of its own
-    assign drop     = open && (fill || (age_q == 2'(InjectWait) && p2_q.valid && !fdone_valid_i));
+    assign drop     = open && p2_q.valid &&
+                      (fill || (age_q == 2'(InjectWait) && !fdone_valid_i));
     always_comb begin
       here       = '0;
       here.valid = fill;
@@ -562,8 +566,8 @@ module tpt_cache #(
         act_q  <= 1'b0;
         age_q  <= '0;
       end else begin
-        here_q <= !p2_q.valid && !open;
-        go_q   <= !p2_q.valid && open && !drop;
+        here_q <= !p2_q.valid && !open && !late;
+        go_q   <= !p2_q.valid && (open || late);
         act_q  <= go_q || (here_q && fill);
         age_q  <= (age_q == 2'(InjectWait)) ? age_q : age_q + 1'b1;
         if (act_q || drop) wait_q.valid <= 1'b0;

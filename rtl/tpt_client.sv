@@ -222,7 +222,7 @@ module tpt_client
   logic            next_valid_q, next_take;
   logic [CtxW-1:0] next_ctx_q;
   logic [CtxW:0]   fresh_q, free_cnt;
-  tpt_fifo #(.Width(CtxW), .Depth(NumCtx)) u_free (
+  tpt_fifo #(.Width(CtxW), .Depth(NumCtx), .FallThrough(1'b1)) u_free (
     .clk_i, .rst_ni, .clear_i(1'b0),
     .wvalid_i(free_push), .wready_o(free_room), .wdata_i(end_ctx),
     .rvalid_o(free_valid), .rready_i(free_pop), .rdata_o(free_ctx), .count_o(free_cnt)

@@ -112,7 +112,7 @@ module tpt_mpt_lookup
   localparam int unsigned FillBus   = 1;  // memory answered with an error
   localparam int unsigned FillIndex = 2;  // no such entry: nothing was read
 
-  // Payload and key decoder follow a clock later.
+  // The payload follows a clock later.
   logic            p_valid_q;
   logic [CtxW-1:0] p_ctx_q;
   req_t            p_req_q;
@@ -133,9 +133,9 @@ module tpt_mpt_lookup
   logic [CtxW-1:0]   dec_ctx;
   tpt_key_dec #(.PayW(CtxW)) u_key_dec (
     .clk_i, .rst_ni,
-    .valid_i      (p_valid_q),
-    .field_i      (p_req_q.key[31:8]),
-    .pay_i        (p_ctx_q),
+    .valid_i      (in_valid_i),
+    .field_i      (in_req_i.key[31:8]),
+    .pay_i        (in_ctx_i),
     .plain_i, .perm_secret_i,
     .valid_o      (dec_valid),
     .role_o       (dec_role),
