@@ -250,7 +250,7 @@ def table(report):
 
 def programs_table(report):
     """One line per program."""
-    lines = ["| trace | accesses | segments | segments/clock, warm | the same, second time | "
+    lines = ["| trace | accesses | segments | segments/clock, first run | second run | "
              "clocks/access, whole | MPT hits | table hits | reads/access |", "|" + " --- |" * 9]
     rows = rows_of(report, "programs")
     for t in sorted(rows[0]["data"]["traces"] if rows else [], key=lambda t: t["name"]):
