@@ -443,9 +443,10 @@ module tpt_client
   // clock is looked at.
   logic [StrW-1:0] ext_pick_q, ext_str_q;   // of the clock before, and of this one
   logic [CtxW-1:0] ext_src_q;
+  logic            ext_live_q;              // the stream had a request a clock ago
   // Not behind the chunk that hands out beats, nor behind one that may end the request, nor while
   // one may go on in place.
-  assign ext_go  = str_any_q[ext_str_q] && !str_kill_q[ext_str_q] && more_q[ext_src_q] && ready_o &&
+  assign ext_go  = ext_live_q && str_any_q[ext_str_q] && !str_kill_q[ext_str_q] && more_q[ext_src_q] && ready_o &&
                    next_valid_q && free_many_q && !skid_pop &&
                    !(cs_one_q[ext_str_q] && (!cur_succ_q || cur_fin)) &&
                    !(act_q && cur_end && !cur_fin && !cur_succ_q);
@@ -490,8 +491,12 @@ module tpt_client
       ext_str_q <= ext_pick_q;
     end
   end
-  // If a chunk still has to have one behind it, that is as true as a clock ago.
-  always_ff @(posedge clk_i) ext_src_q <= str_end_q[ext_pick_q];
+  // If a chunk still has to have one behind it, that is as true as a clock ago; but the place of a
+  // stream that was empty then holds what was left there.
+  always_ff @(posedge clk_i) begin
+    ext_src_q  <= str_end_q[ext_pick_q];
+    ext_live_q <= rst_ni && str_any_q[ext_pick_q];
+  end
 
   // Another stream whose head is ready, chosen a clock ahead from those that were so a clock ago:
   // it stays so until it is served.
