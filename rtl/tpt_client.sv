@@ -446,7 +446,8 @@ module tpt_client
   logic            ext_live_q;              // the stream had a request a clock ago
   // Not behind the chunk that hands out beats, nor behind one that may end the request, nor while
   // one may go on in place.
-  assign ext_go  = ext_live_q && str_any_q[ext_str_q] && !str_kill_q[ext_str_q] && more_q[ext_src_q] && ready_o &&
+  assign ext_go  = ext_live_q && str_any_q[ext_str_q] && !str_kill_q[ext_str_q] &&
+                   more_q[ext_src_q] && ready_o &&
                    next_valid_q && free_many_q && !skid_pop &&
                    !(cs_one_q[ext_str_q] && (!cur_succ_q || cur_fin)) &&
                    !(act_q && cur_end && !cur_fin && !cur_succ_q);
