@@ -309,32 +309,6 @@ fn straight_answers_keep_order() -> Result {
     Ok(())
 }
 
-/// The first request of a stream, whatever the distance to the beginning of a long one of another
-/// stream: what the empty stream was left with is not taken for a chunk of its own.
-#[test]
-fn first_request_beside_a_long_one() -> Result {
-    for gap in 0..80 {
-        let mut rig = Rig::new(with_latency(4), &UnitConfig::default())?;
-        let long = rig.register(tree(0x10_0000, 16, PA))?;
-        let other = rig.register(tree(0x80_0000, 16, PA + 0x100_0000))?;
-        for stream in [1, 0] {
-            let mr = if stream == 1 { &long } else { &other };
-            let start = if stream == 1 { 0x10_0000 } else { 0x80_0000 };
-            rig.bench.issue(
-                0,
-                Request {
-                    stream,
-                    ..mr.request(Op::LocalRead, start, 16 << 12)
-                },
-            );
-            rig.run(gap)?;
-        }
-        rig.wait_idle()?;
-        while rig.bench.poll().is_some() {}
-    }
-    Ok(())
-}
-
 /// The entries beside the one that a walk used are in the directory, too. An absent one is not
 /// used: where its address 0 would lead, good table entries lie.
 #[test]
