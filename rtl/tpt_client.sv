@@ -387,7 +387,8 @@ module tpt_client
   logic [LineLog:0] cur_nb_q;     // beats - 1
 
   // A chunk straight from a walker: the whole answer to the request at the head of its stream.
-  logic                       fast, x4_valid_q, x4_none_q;
+  logic                       fast, x4_valid_q;
+  logic                       x4_none_q;    // !x4_valid_q: a wire of its own, X4's is a long one
   logic [LaneW-1:0]           fast_lane;
   logic [Lanes-1:0]           fast_any, fast_head_q, fast_clear;
   logic [Lanes-1:0][StrW-1:0] fast_str_q;
@@ -536,7 +537,7 @@ module tpt_client
   assign oth_ctx = str_head_q[oth_str_q];
 
   // What comes behind the chunk that ends: the next chunk or the next request of the stream.
-  logic            cont, go_on, cs_two_q, cs_last_q;
+  logic            cont, go_on, cs_two_q, cs_last;
   logic [CtxW-1:0] cs_next_q;
   logic [CtxW-1:0] end_next;
   assign cur_next = cur_succ ? succ_mem[cur_q] : cs_next_q;
@@ -613,7 +614,7 @@ module tpt_client
       run_next = next_mem[cs_next_q];
     end
     // the one behind the head becomes the head; the new one is the only one behind it
-    run_last = go_on && !cur_succ && cs_last_q;
+    run_last = go_on && !cur_succ && cs_last;
     if (skid_pop && pop_str == cs_q && (!cs_two_q || run_last)) begin
       run_two  = 1'b1;
       run_next = next_ctx_q;
@@ -632,7 +633,7 @@ module tpt_client
       cs_next_q <= run_next;
     end
   end
-  assign cs_last_q = str_tail_q[cs_q] == cs_next_q;
+  assign cs_last = str_tail_q[cs_q] == cs_next_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin

@@ -166,6 +166,7 @@ module tpt_core
   logic [NumClients-1:0]         client_reset, client_reset_done;
   logic                          eng_ready, eng_clearing, eng_clear_error, eng_fence_busy;
   logic                          all_idle;
+  logic                          enter_q;    // requests may enter
   logic [NumCounters-1:0][3:0]   cnt_inc;
   logic [NumErrors-1:0]          err_set;
 
@@ -254,7 +255,7 @@ module tpt_core
     .sweep_done_i  (sweep_done),
     .flush_o       (flush_valid),
     .flush_done_i  (flush_done),
-    .idle_i        (all_idle),
+    .idle_i        (all_idle && !enter_q),   // no request is inside, and none can enter
     .fence_req_o   (fence_req),
     .fence_ticket_i(fence_ticket),
     .fence_done_ticket_i(fence_done_ticket),
@@ -286,7 +287,6 @@ module tpt_core
   // Caches are emptied once when the unit is enabled: no request enters until that has happened.
   // ---------------------------------------------------------------------------------------------
   logic mpt_ready, mtt_ready, flushed_q, hold;
-  logic enter_q;   // requests may enter
   logic mpt_flush_done, mtt_sweep_done, mpt_flushed_q, mtt_flushed_q;
   logic [Lanes-1:0] ln_mpt_ready, ln_mtt_ready, ln_inv_done, ln_flush_done, ln_sweep_done;
   // what a lane has done while others have not; what a cache has while the other has not

@@ -115,7 +115,8 @@ def cargo_test(test, timeout, log, configs="small"):
     for name in (name for other, names in OTHERS.items() if other not in built for name in names):
         command += ["--skip", name]
     target = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
-    env = common.environment(TPT_CONFIGS=configs, CARGO_TARGET_DIR=str(target))
+    env = common.environment(TPT_CONFIGS=configs, TPT_TREE=str(TREE),
+                             CARGO_TARGET_DIR=str(target))
     return common.run(command, timeout, cwd=TREE, env=env, log=log, heartbeat=lambda seconds, line:
                       print(f"mutants: ... {seconds:.0f} s; {line[:100]}", flush=True))
 
@@ -141,10 +142,12 @@ def make_run(timeout, log):
 
 
 def verdict(result):
-    """`killed`, `survived`, `killed (hang)` or `does not build`."""
+    """`killed`, `survived`, `killed (hang)`, `does not build` or `was not built`."""
     built = re.search(r"^\s+Running ", result.output, re.M)
     if not built:
         return "does not build"
+    if not re.search(r"^\s+Compiling tpt-verilated ", result.output, re.M):
+        return "was not built"
     if result.code is None:
         return "killed (hang)"
     return "survived" if result.code == 0 else "killed"
@@ -223,7 +226,7 @@ def main():
         print(f"mutants: the unchanged copy, test {test}, {configs}", flush=True)
         result = cargo_test(test, 2 * args.timeout, WORK / "logs" / f"unchanged-{test}.log",
                             configs)
-        if verdict(result) != "survived":
+        if result.code != 0:
             print(result.output[-4000:])
             print(f"mutants: the unchanged copy must pass the test {test}, but: {verdict(result)}")
             return 1

@@ -133,6 +133,8 @@ impl Build {
         println!("cargo:rerun-if-env-changed=VERILATOR");
         println!("cargo:rerun-if-env-changed=VERILATOR_ROOT");
         println!("cargo:rerun-if-env-changed=TPT_CONFIGS");
+        // Two copies of the sources may share a target folder: each names itself.
+        println!("cargo:rerun-if-env-changed=TPT_TREE");
         let (verilator, root_wanted) = find_verilator(&root);
         let mut command = Command::new(&verilator);
         if !root_wanted {

@@ -309,6 +309,147 @@ fn straight_answers_keep_order() -> Result {
     Ok(())
 }
 
+/// Requests of one stream back to back, each of several beats: the next one comes while the one
+/// before it moves up, at every distance.
+#[test]
+fn one_stream_back_to_back() -> Result {
+    let mut rig = Rig::small()?;
+    let mr = rig.register(tree(0x10_0000, 16, PA))?;
+    let whole = mr.request(Op::LocalRead, 0x10_0000, 16 << 12);
+    rig.expect(0, whole, Syndrome::Ok)?;
+    for gap in 0..12 {
+        for n in 0..60u64 {
+            let pages = 1 + n % 3;
+            let request = mr.request(Op::LocalRead, 0x10_0000, (pages << 12) as u32);
+            rig.bench.issue(0, request);
+            rig.run(gap)?;
+        }
+        rig.wait_idle()?;
+        while rig.bench.poll().is_some() {}
+    }
+    Ok(())
+}
+
+/// Long requests of many streams of both clients, the first chunk of each one page long: its
+/// context is kept until the walk of the chunk behind it has begun, however long that takes.
+#[test]
+fn short_first_chunks_of_many_streams() -> Result {
+    let mut rig = Rig::small()?;
+    let mr = rig.register(tree(0x10_0000, 64, PA))?;
+    let whole = mr.request(Op::LocalRead, 0x10_0000, 64 << 12);
+    rig.expect(0, whole, Syndrome::Ok)?;
+    for round in 0..40u64 {
+        for stream in 0..6u8 {
+            for client in 0..2 {
+                let page = 1 + 2 * ((u64::from(stream) + round) % 16);
+                let pages = 2 + (round + u64::from(stream)) % 5;
+                rig.bench.issue(
+                    client,
+                    Request {
+                        stream,
+                        ..mr.request(
+                            Op::LocalRead,
+                            0x10_0000 + (page << 12),
+                            (pages << 12) as u32,
+                        )
+                    },
+                );
+            }
+        }
+        rig.run(round % 7)?;
+    }
+    rig.wait_idle()?;
+    while rig.bench.poll().is_some() {}
+    Ok(())
+}
+
+/// A line that was removed leaves its key behind in the tags of its way. When it comes back in
+/// another way, that one is read.
+#[test]
+fn a_line_comes_back_in_another_way() -> Result {
+    let mut rig = Rig::small()?;
+    let mr = rig.register(tree(0x10_0000, 256, PA))?;
+    let at = |page: u64| mr.request(Op::LocalRead, 0x10_0000 + (page << 12), 8);
+    let table = mr.table.frame()[0];
+    // lines of one set: their numbers are 33 apart
+    let (first, second, third) = (0u64, 66u64, 132u64);
+    let mut list = mr.spec.list.clone();
+    let mut absent = |rig: &mut Rig, page: u64| {
+        rig.host.mem.write_u64(table + 8 * page, 0);
+        list.set(page..page + 1, Page::Absent);
+        rig.bench.golden.set_pages(mr.index, Arc::new(list.clone()));
+    };
+    absent(&mut rig, second + 1);
+    absent(&mut rig, third);
+    rig.expect(0, at(first), Syndrome::Ok)?;
+    rig.expect(0, at(second), Syndrome::Ok)?;
+    // read, then removed
+    rig.expect(0, at(third), Syndrome::MttAbsent)?;
+    rig.expect(0, at(second + 1), Syndrome::MttAbsent)?;
+    // the third line again: its other page is there
+    for _ in 0..3 {
+        rig.expect(0, at(third + 1), Syndrome::Ok)?;
+    }
+    Ok(())
+}
+
+/// The first request of a stream, whatever the distance to the beginning of a long one of another
+/// stream: what the empty stream was left with is not taken for a chunk of its own.
+#[test]
+fn first_request_beside_a_long_one() -> Result {
+    for gap in 0..80 {
+        let mut rig = Rig::new(with_latency(4), &UnitConfig::default())?;
+        let long = rig.register(tree(0x10_0000, 16, PA))?;
+        let other = rig.register(tree(0x80_0000, 16, PA + 0x100_0000))?;
+        for stream in [1, 0] {
+            let mr = if stream == 1 { &long } else { &other };
+            let start = if stream == 1 { 0x10_0000 } else { 0x80_0000 };
+            rig.bench.issue(
+                0,
+                Request {
+                    stream,
+                    ..mr.request(Op::LocalRead, start, 16 << 12)
+                },
+            );
+            rig.run(gap)?;
+        }
+        rig.wait_idle()?;
+        while rig.bench.poll().is_some() {}
+    }
+    Ok(())
+}
+
+/// The clocks that docs/theory-of-operation.md names, in the idle unit: from the acceptance of a
+/// request to its first beat.
+#[test]
+fn clocks_of_a_request() -> Result {
+    let mut figures = Vec::new();
+    for merge in [false, true] {
+        let unit = UnitConfig {
+            merge,
+            ..UnitConfig::default()
+        };
+        let mut rig = Rig::new(with_latency(4), &unit)?;
+        let mr = rig.register(tree(0x10_0000, 16, PA))?;
+        let read = |len| mr.request(Op::LocalRead, 0x10_0000, len);
+        let refused = Request {
+            pd: mr.spec.pd ^ 1,
+            ..read(8)
+        };
+        rig.expect(0, read(16 << 12), Syndrome::Ok)?;
+        for request in [read(8), refused, read(2 << 12)] {
+            while rig.bench.poll().is_some() {}
+            rig.bench.issue(0, request);
+            rig.wait_idle()?;
+            let outcome = rig.bench.poll().expect("answered");
+            figures.push(outcome.first_beat - outcome.accepted);
+        }
+    }
+    // one page, refused, two pages; then the same with merging
+    assert_eq!(figures, [17, 19, 25, 19, 21, 27]);
+    Ok(())
+}
+
 /// The entries beside the one that a walk used are in the directory, too. An absent one is not
 /// used: where its address 0 would lead, good table entries lie.
 #[test]
