@@ -401,6 +401,8 @@ fn first_request_beside_a_long_one() -> Result {
         let mut rig = Rig::new(with_latency(4), &UnitConfig::default())?;
         let long = rig.register(tree(0x10_0000, 16, PA))?;
         let other = rig.register(tree(0x80_0000, 16, PA + 0x100_0000))?;
+        // until the clients have cleared their tags, so that the distance is what it says
+        rig.run(1100)?;
         for stream in [1, 0] {
             let mr = if stream == 1 { &long } else { &other };
             let start = if stream == 1 { 0x10_0000 } else { 0x80_0000 };
