@@ -153,7 +153,7 @@ module tpt_client
   logic [LineLog:0] beat_q;
   logic [3:0]       burst_q;    // chunks of this stream in a row
   logic [4:0]       credit_q;   // free places in the response queue
-  logic             credit_ok_q;
+  logic             credit_ok_q;  // there are some
   logic             rsp_pop, merged;
   logic [CtxW-1:0]  end_ctx;    // context whose chunk ends, and its stream
   logic [StrW-1:0]  end_str;
@@ -201,11 +201,11 @@ module tpt_client
   assign skid_push   = req_valid_i && req_ready_o;
   always_ff @(posedge clk_i) begin
     if (!rst_ni || drain) begin
-      skid_valid_q  <= 1'b0;
-      skid_more_q <= 1'b0;
+      skid_valid_q <= 1'b0;
+      skid_more_q  <= 1'b0;
     end else if (skid_pop || !skid_valid_q) begin
-      skid_valid_q  <= skid_more_q || skid_push;
-      skid_more_q <= 1'b0;
+      skid_valid_q <= skid_more_q || skid_push;
+      skid_more_q  <= 1'b0;
     end else if (skid_push) begin
       skid_more_q <= 1'b1;
     end
@@ -327,7 +327,7 @@ module tpt_client
     logic             fin;      // last chunk of the request
     logic             tfirst;   // the fault is the first beat of the request
     logic [4:0]       syndrome;
-    logic             one;      // one beat
+    logic             one;      // one beat: `nb` is 0, without a look at it
     logic [LineLog:0] nb;       // beats - 1
   } info_t;
   // Read when a context is picked: what the sequencer knows of it does not change any more.
