@@ -108,8 +108,10 @@ class Mutants(unittest.TestCase):
                 mutant.apply(text)
 
     def test_verdict(self):
-        ran = "     Running tests/rules.rs (x)\n"
+        ran = "   Compiling tpt-verilated v0.1.0 (x)\n     Running tests/rules.rs (x)\n"
+        stale = "     Running tests/rules.rs (x)\n"
         for code, output, word in ((0, ran, "survived"), (101, ran, "killed"),
+                                   (0, stale, "was not built"), (101, stale, "was not built"),
                                    (101, "error: could not compile", "does not build"),
                                    (None, ran, "killed (hang)")):
             self.assertEqual(mutants.verdict(common.Result(code, output, 1)), word)
