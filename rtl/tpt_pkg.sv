@@ -28,6 +28,8 @@ package tpt_pkg;
   localparam int unsigned PageIdxW = 40;
   /// Width of the generation (one registration of an index).
   localparam int unsigned GenW = 8;
+  /// Width of the page bound of a fast-registration region.
+  localparam int unsigned CapW = 20;
   /// Width of an MPT entry in memory, in bits and bytes.
   localparam int unsigned MptW = 512;
   localparam int unsigned MptBytes = 64;
@@ -51,7 +53,10 @@ package tpt_pkg;
     OpLocalWrite   = 3'd1,  // receive, read or atomic result (L_Key)
     OpRemoteRead   = 3'd2,  // RDMA READ (R_Key)
     OpRemoteWrite  = 3'd3,  // RDMA WRITE (R_Key)
-    OpRemoteAtomic = 3'd4   // ATOMIC, 8 bytes (R_Key)
+    OpRemoteAtomic = 3'd4,  // ATOMIC, 8 bytes (R_Key)
+    OpFlushGlobal  = 3'd5,  // FLUSH to global visibility (R_Key)
+    OpFlushPersist = 3'd6,  // FLUSH to persistence (R_Key)
+    OpFlushBoth    = 3'd7   // FLUSH to both (R_Key)
   } op_e;
 
   /// Why a request was refused. The numbers of the first ones are those of the rules.
@@ -80,16 +85,18 @@ package tpt_pkg;
   typedef enum logic [1:0] {
     StFree    = 2'd0,  // no region
     StValid   = 2'd1,  // the keys are live
-    StInvalid = 2'd2   // being deregistered or reregistered: keys refused
+    StInvalid = 2'd2,  // a command on it waits for its fence: keys refused
+    StAlloc   = 2'd3   // fast-registration region without a registration, window not bound
   } state_e;
 
   /// Kind of an MPT entry.
   typedef enum logic [2:0] {
     KindMr   = 3'd0,  // memory region
-    KindFrmr = 3'd1,  // fast-registration region (reserved)
-    KindMw1  = 3'd2,  // type-1 window (reserved)
-    KindMw2  = 3'd3,  // type-2 window (reserved)
-    KindPhys = 3'd4   // physical (reserved)
+    KindFrmr = 3'd1,  // fast-registration region
+    KindMw1  = 3'd2,  // type-1 window
+    KindMw2  = 3'd3,  // type-2B window: of one queue pair and protection domain
+    KindPhys = 3'd4,  // physical region: addresses are physical ones, there is no table
+    KindMw2a = 3'd5   // type-2A window: of one queue pair
   } kind_e;
 
   /// Encoding of MTT entries.
@@ -114,13 +121,17 @@ package tpt_pkg;
   localparam int unsigned AccZeroBased       = 5;  // addresses are offsets from the start
   localparam int unsigned AccOnDemand        = 6;  // refused at registration
   localparam int unsigned AccHugeTlb         = 7;  // kept, not used
-  localparam int unsigned AccFlushGlobal     = 8;  // not used yet
-  localparam int unsigned AccFlushPersistent = 9;  // not used yet
-  localparam int unsigned AccRelaxedOrdering = 10;  // kept, not used
+  localparam int unsigned AccFlushGlobal     = 8;  // FLUSH to global visibility
+  localparam int unsigned AccFlushPersistent = 9;  // FLUSH to persistence
+  localparam int unsigned AccRelaxedOrdering = 10;  // attribute of response beats
   /// Bit of IBV_ACCESS_RELAXED_ORDERING in a verbs access word.
   localparam int unsigned VerbsRelaxedOrdering = 20;
-  /// Verbs access bits that registration knows: 0 to 5, 7, 20 to 29.
-  localparam logic [31:0] KnownAccess = 32'h3ff0_00bf;
+  /// Verbs access bits that registration knows: 0 to 5, 7 to 9, 20 to 29.
+  localparam logic [31:0] KnownAccess = 32'h3ff0_03bf;
+  /// Of a window: RW, RR, RA, and ZERO_BASED for type 2.
+  localparam logic [31:0] KnownMwAccess = 32'h0000_002e;
+  /// Of a physical region: KnownAccess without MW_BIND and ZERO_BASED.
+  localparam logic [31:0] KnownPhysAccess = 32'h3ff0_038f;
 
   /// Key role, the top bit of the 24-bit {role, index} before the permutation.
   localparam logic RoleLocal  = 1'b0;
@@ -131,8 +142,20 @@ package tpt_pkg;
     CmdRegMr   = 4'd1,  // register a memory region
     CmdDeregMr = 4'd2,  // deregister it
     CmdReregMr = 4'd3,  // change translation, PD or access; new keys
-    CmdQuery   = 4'd4   // read the entry
+    CmdQuery   = 4'd4,  // read the entry
+    CmdAllocMr    = 4'd5,   // allocate a fast-registration region
+    CmdFastRegMr  = 4'd6,   // register it: from ALLOC to VALID, only the tags of its keys change
+    CmdInvalidate = 4'd7,   // end the registration or binding: back to ALLOC
+    CmdAllocMw    = 4'd8,   // allocate a window
+    CmdBindMw     = 4'd9,   // bind it to a part of a region; type 1: or unbind it
+    CmdDeallocMw  = 4'd10,  // free it, bound or not
+    CmdRegPhys    = 4'd11   // register a physical region, if CTRL.phys allows it
   } cmd_op_e;
+
+  /// Bits of `flags` of a command.
+  localparam int unsigned FlagRemoteInv = 0;  // ALLOC_MR: allowed; INVALIDATE: it is a remote one
+  localparam int unsigned FlagMw2       = 1;  // ALLOC_MW: type 2 (2B) instead of type 1
+  localparam int unsigned FlagMw2a      = 2;  // ALLOC_MW: type 2A, with FlagMw2
 
   /// IBV_REREG_MR_* bits of a REREG_MR command.
   localparam int unsigned ReregTranslation = 0;  // start, length, page size and table
@@ -164,7 +187,14 @@ package tpt_pkg;
     StsMptBad      = 5'd20,  // MPT entry corrupted
     StsDisabled    = 5'd21,  // unit not enabled
     StsBadRereg    = 5'd22,  // no or unknown REREG flags
-    StsBusy        = 5'd23   // fence queue full of PENDING commands; nothing was changed
+    StsBusy        = 5'd23,  // fence queue full of PENDING commands; nothing was changed
+    StsMrKey       = 5'd24,  // bind: `mkey` does not name a valid region of kind MR or FRMR
+    StsMrPd        = 5'd25,  // bind: the region is of another protection domain
+    StsMrRights    = 5'd26,  // bind: region without MW_BIND, or LOCAL_WRITE missing, or zero-based
+    StsMrBounds    = 5'd27,  // bind: the range is not inside the region
+    StsPrivilege   = 5'd28,  // physical regions are not allowed (CTRL.phys)
+    StsRemoteInv   = 5'd29,  // the region does not allow remote invalidation
+    StsKeyQp       = 5'd30   // the window is bound to another queue pair
   } status_e;
 
   // ---------------------------------------------------------------------------------------------
@@ -190,6 +220,7 @@ package tpt_pkg;
     logic [4:0]         syndrome;  // syndrome_e
     logic [63:0]        pa;        // 0 if no address
     logic [31:0]        len;       // bytes, 0 if no address
+    logic               relaxed;   // relaxed ordering is allowed; 0 if no address
     logic               first;     // first beat of the request
     logic               last;      // last beat of the request
   } rsp_t;
@@ -205,11 +236,15 @@ package tpt_pkg;
   typedef struct packed {
     logic [15:0]      id;         // returned in the completion
     logic [3:0]       op;         // cmd_op_e
-    logic [31:0]      key;        // L_Key, for DEREG, REREG, QUERY
-    logic [PdW-1:0]   pd;         // PD of the region (DEREG, QUERY: must match)
+    logic [3:0]       flags;      // bits Flag*
+    logic [7:0]       tag;        // FAST_REG, BIND of type 2: new tag of the keys
+    logic [QpnW-1:0]  qpn;        // BIND of type 2, remote INVALIDATE: queue pair
+    logic [31:0]      mkey;       // BIND: L_Key of the region
+    logic [31:0]      key;        // key of what the command is about: L_Key; window: R_Key
+    logic [PdW-1:0]   pd;         // PD of the region or window; must match one that exists
     logic [31:0]      access;     // verbs access word, IBV_ACCESS_*
     logic [63:0]      start;      // start VA (iova)
-    logic [63:0]      length;     // bytes
+    logic [63:0]      length;     // bytes; ALLOC_MR: pages that a registration may have
     logic [5:0]       log_page;   // log2 of the page size, 12..43
     logic [2:0]       level;      // 0, 1..MaxLevels, 5 (flat)
     logic [4:0]       log_tpage;  // log2 of the table page size, 12..16
@@ -224,7 +259,8 @@ package tpt_pkg;
   // MPT entry, 64 bytes, little-endian: bit 0 of the struct is bit 0 of byte 0.
   // ---------------------------------------------------------------------------------------------
   typedef struct packed {
-    logic [24:0]            rsvd2;      // 511:487 0
+    logic [4:0]             rsvd2;      // 511:507 0
+    logic [CapW-1:0]        cap;        // 506:487 pages that a registration may have (FRMR)
     logic [IndexW-1:0]      bound;      // 486:464 bound windows; parent (window); next (FREE)
     logic [3:0][FrameW-1:0] frame;      // 463:256 frame k at 256 + 52 k
     logic [63:0]            length;     // 255:192 bytes
@@ -247,7 +283,8 @@ package tpt_pkg;
     logic [1:0]             state;      // 1:0 state_e
   } mpt_entry_t;
   // Flat tables need not start on a 4 KiB boundary: frame[0] is root[63:12] and frame[1][8:0] is
-  // root[11:3].
+  // root[11:3]. A bound window has its parent's index in `bound`, and in frame[0] what its check
+  // needs: [23:0] the index field of the parent's L_Key, [31:24] the generation that was bound.
 
   /// Completion. `entry` is the MPT entry as it is in memory (QUERY) and 0 otherwise.
   typedef struct packed {
@@ -269,6 +306,7 @@ package tpt_pkg;
     logic [2:0]             log_tpage;  // log2(table page) - 12
     logic [1:0]             encoding;
     logic                   write;      // the access needs a writable entry
+    logic                   relaxed;    // relaxed ordering is allowed
     logic [3:0][FrameW-1:0] frame;
   } desc_t;
 
@@ -284,7 +322,7 @@ package tpt_pkg;
   function automatic logic mpt_fields_legal(logic [2:0] kind, logic [2:0] level,
                                             logic [1:0] encoding, logic [5:0] log_page,
                                             logic [2:0] log_tpage);
-    return (kind <= KindPhys) && (level <= LevelFlat) && (encoding <= EncFlagged) &&
+    return (kind <= KindMw2a) && (level <= LevelFlat) && (encoding <= EncFlagged) &&
            (log_page >= 6'(MinLogPage)) && (log_page <= 6'(MaxLogPage)) &&
            (log_tpage <= 3'(MaxLogTPage - MinLogTPage));
   endfunction
@@ -389,6 +427,7 @@ package tpt_pkg;
   localparam int unsigned CtrlEnable = 0;
   localparam int unsigned CtrlPlain  = 1;  // key index fields are not permuted
   localparam int unsigned CtrlMerge  = 2;  // neighbouring pages of a request are one segment
+  localparam int unsigned CtrlPhys   = 3;  // physical regions may be registered
 
   /// Bits of STATUS.
   localparam int unsigned StatusReady      = 0;  // enabled and MPT cleared: requests are served
