@@ -63,6 +63,7 @@ module tpt_csr import tpt_pkg::*; #(
   output logic                        enable_o,
   output logic                        plain_o,
   output logic                        merge_o,
+  output logic                        phys_o,
   output logic [63:0]                 mpt_base_o,    // multiple of 4 KiB while enabled
   output logic [IndexW:0]             mpt_size_o,    // entries, 1 to 2^23 while enabled
   output logic [127:0]                perm_secret_o,
@@ -121,7 +122,7 @@ module tpt_csr import tpt_pkg::*; #(
   // ---------------------------------------------------------------------------------------------
   // Registers
   // ---------------------------------------------------------------------------------------------
-  logic                         enable_q, plain_q, merge_q;
+  logic                         enable_q, plain_q, merge_q, phys_q;
   logic [63:0]                  base_q;
   logic [31:0]                  size_q;
   logic [127:0]                 perm_q, tag_q;
@@ -189,6 +190,7 @@ module tpt_csr import tpt_pkg::*; #(
   assign w_merge  = w_data_q[CtrlMerge] && MergeSegs != 0;
   assign ctrl_bad = w_strb_q[0] && w_data_q[CtrlEnable] &&
                     (!config_ok_q || (locked_q && (w_data_q[CtrlPlain] != plain_q ||
+                                                   w_data_q[CtrlPhys] != phys_q ||
                                                    w_merge != merge_q)));
 
   always_comb begin
@@ -264,6 +266,7 @@ module tpt_csr import tpt_pkg::*; #(
       enable_q       <= 1'b0;
       plain_q        <= 1'b0;
       merge_q        <= 1'b0;
+      phys_q         <= 1'b0;
       base_q         <= '0;
       size_q         <= '0;
       perm_q         <= '0;
@@ -281,6 +284,7 @@ module tpt_csr import tpt_pkg::*; #(
         if (!locked_q) begin
           plain_q <= w_data_q[CtrlPlain];
           merge_q <= w_merge;
+          phys_q  <= w_data_q[CtrlPhys];
         end
       end
       // Seen at the next write, which is at least two clocks later.
@@ -309,6 +313,7 @@ module tpt_csr import tpt_pkg::*; #(
   assign enable_o       = enable_q;
   assign plain_o        = plain_q;
   assign merge_o        = merge_q;
+  assign phys_o         = phys_q;
   assign mpt_base_o     = base_q;
   assign mpt_size_o     = size_q[IndexW:0];
   assign perm_secret_o  = perm_q;
@@ -348,6 +353,7 @@ module tpt_csr import tpt_pkg::*; #(
     ctrl[CtrlEnable] = enable_q;
     ctrl[CtrlPlain]  = plain_q;
     ctrl[CtrlMerge]  = merge_q;
+    ctrl[CtrlPhys]   = phys_q;
   end
 
   always_comb begin

@@ -103,7 +103,8 @@ package tpt_pkg;
   typedef enum logic [1:0] {
     EncRaw     = 2'd0,  // address only, all zero is "not present"
     EncFlagged = 2'd1,  // bit 0 present and readable, bit 1 writable
-    EncChecked = 2'd2   // reserved
+    EncChecked = 2'd2,  // reserved
+    EncNone    = 2'd3   // not in memory: frames of a physical region, not judged
   } enc_e;
 
   /// Table level field. 0: pages inside the MPT entry; 1 to 4: tree of table pages; 5: one flat
@@ -324,7 +325,8 @@ package tpt_pkg;
                                             logic [2:0] log_tpage);
     return (kind <= KindMw2a) && (level <= LevelFlat) && (encoding <= EncFlagged) &&
            (log_page >= 6'(MinLogPage)) && (log_page <= 6'(MaxLogPage)) &&
-           (log_tpage <= 3'(MaxLogTPage - MinLogTPage));
+           (log_tpage <= 3'(MaxLogTPage - MinLogTPage)) &&
+           ((kind != KindPhys) || ((level == LevelInline) && (log_page == 6'(MaxLogPage))));
   endfunction
 
   // ---------------------------------------------------------------------------------------------
