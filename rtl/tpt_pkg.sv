@@ -300,6 +300,7 @@ package tpt_pkg;
 
   /// What a passed check hands to the walk.
   typedef struct packed {
+    logic                   relaxed;    // relaxed ordering is allowed
     logic [IndexW-1:0]      index;
     logic [GenW-1:0]        gen;
     logic [2:0]             level;      // LevelFlat is walked as level 1
@@ -307,7 +308,6 @@ package tpt_pkg;
     logic [2:0]             log_tpage;  // log2(table page) - 12
     logic [1:0]             encoding;
     logic                   write;      // the access needs a writable entry
-    logic                   relaxed;    // relaxed ordering is allowed
     logic [3:0][FrameW-1:0] frame;
   } desc_t;
 
