@@ -937,7 +937,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   assign chk_window = is_window(cur_q.kind);
   assign chk_region = (cur_q.kind == KindMr) || (cur_q.kind == KindFrmr);
   assign chk_local  = is_dereg_q || is_rereg_q || is_query_q || is_fast_q ||
-                      (is_inv_q && !cmd_q.flags[FlagRemoteInv]);
+                      (is_inv_q && !cmd_q.flags[FlagRemoteInv] && (cur_q.kind == KindFrmr));
   assign chk_remote = is_bind_q || is_dealloc_q || is_inv_q || (is_query_q && chk_window);
   assign chk_remote_right = chk_window || cur_q.access[AccRemoteWrite] ||
                             cur_q.access[AccRemoteRead] || cur_q.access[AccRemoteAtomic] ||
