@@ -973,7 +973,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     chk_q.pd    <= (cur_q.pd != cmd_q.pd);
     chk_q.rinv  <= is_inv_q && cmd_q.flags[FlagRemoteInv] && !chk_window && !cur_q.rinv_en;
     chk_q.qp    <= is_inv_q && cmd_q.flags[FlagRemoteInv] && chk_window &&
-                   (cur_q.qpn != cmd_q.qpn);
+                   (cur_q.state == StValid) && (cur_q.qpn != cmd_q.qpn);
     chk_q.bound <= (is_end_q && !chk_window) && (cur_q.bound != '0);
     chk_q.gen   <= (cur_q.gen != tail_gen_q);
     chk_q.next  <= !list_one_q &&
