@@ -328,6 +328,60 @@ fn an_unaligned_start_costs_a_page() {
     assert_eq!(error, BuildError::PageCount { needed, given });
 }
 
+/// The worked example of `docs/erdma.md`, number by number.
+#[test]
+fn worked_example() {
+    let (iova, length) = (0x7f12_3456_7800u64, 4_885_774_336);
+    let pages = page_count(iova, length, 12);
+    assert_eq!(pages, 1_192_817);
+    let list = scattered(12, pages);
+    for (log_tpage, level, tables, cfg2) in [
+        (12, 3, vec![2330, 5, 1], 0x6032_3371),
+        (16, 2, vec![146, 1], 0x6422_3371),
+    ] {
+        let mut host = scattered_host(1);
+        let args = Args {
+            index: 0x2a,
+            pd: 7,
+            access: Access::LOCAL_WRITE | Access::REMOTE_WRITE | Access::REMOTE_READ,
+            ..Args::new(iova, length, list.clone())
+        };
+        let machine = Machine::with_pages(log_tpage);
+        let (made, translated) = built(&mut host, &machine, &args, &edges(pages, 512));
+        let words = made.words();
+        assert_eq!(made.table_pages(), tables);
+        assert_eq!(
+            (words.hdr, words.cfg0, words.cfg1),
+            (0x0008_0000, 0x9000_002a, 0x0000_703c)
+        );
+        assert_eq!(
+            (words.start_va, words.size, words.cfg2),
+            (iova, 0x2337_0000, cfg2)
+        );
+        assert_eq!(
+            words.phy_addr[1], 0x0000_0001_0000_0001,
+            "length and entries, upper bits"
+        );
+        assert_eq!(words.stag(), 0x2a00);
+        let command = translated.command;
+        assert_eq!(translated.repairs, [Repair::Unused { fields: 2 }]);
+        assert_eq!(
+            (command.length, command.access, command.pd),
+            (0x1_2337_0000, 7, 7)
+        );
+        assert_eq!((command.level, command.log_tpage), (level, log_tpage));
+        assert_eq!(command.frame, [words.phy_addr[0], 0, 0, 0]);
+    }
+    // The last byte is in page 1,192,816: 4, 281, 368 on the way down.
+    let number = ((iova + length - 1) >> 12) - (iova >> 12);
+    assert_eq!(number, 1_192_816);
+    assert_eq!(
+        [number >> 18, number >> 9 & 511, number & 511],
+        [4, 281, 368]
+    );
+    assert_eq!([number >> 13, number & 8191], [145, 4976]);
+}
+
 // -------------------------------------------------------------------------------------------------
 // Flat tables
 // -------------------------------------------------------------------------------------------------
