@@ -13,6 +13,7 @@ rtl/tpt_key_dec.sv
 rtl/tpt_key_gen.sv
 rtl/tpt_mpt_lookup.sv
 rtl/tpt_mpt_check.sv
+rtl/tpt_mw_parent.sv
 rtl/tpt_mtt_walker.sv
 rtl/tpt_client_tags.sv
 rtl/tpt_client.sv

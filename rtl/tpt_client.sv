@@ -91,6 +91,7 @@ module tpt_client
   input  logic [Lanes-1:0][4:0]                     chk_syndrome_i,
   input  logic [Lanes-1:0]                          chk_first_i,
   input  logic [Lanes-1:0]                          chk_final_i,
+  input  logic [Lanes-1:0]                          chk_relaxed_i,
   input  logic [Lanes-1:0][5:0]                     chk_log_page_i,
   input  logic [Lanes-1:0][MaxLogPage-1:0]          chk_off_i,
   input  logic [Lanes-1:0][31:0]                    chk_rem_i,
@@ -749,6 +750,7 @@ module tpt_client
     logic [LineLog:0]               good;
     logic [4:0]                     syndrome;
     logic                           first;
+    logic                           relaxed;
     logic [5:0]                     log_page;
     logic [MaxLogPage-1:0]          off;
     logic [31:0]                    rem;
@@ -782,7 +784,7 @@ module tpt_client
       .we_i   (chk_valid_i[l]),
       .waddr_i(chk_ctx_i[l]),
       .wdata_i({chk_frame_i[l], chk_sel_i[l], chk_good_i[l], chk_syndrome_i[l], chk_first_i[l],
-                chk_log_page_i[l], chk_off_i[l], chk_rem_i[l]}),
+                chk_relaxed_i[l], chk_log_page_i[l], chk_off_i[l], chk_rem_i[l]}),
       .raddr_i(cur_q),
       .rdata_o(x2_chunks[l])
     );
@@ -798,7 +800,7 @@ module tpt_client
   );
 
   // X3: entry, remaining bytes and limit of the page
-  logic                  x3_valid_q, x3_addr_q, x3_zero_q;
+  logic                  x3_valid_q, x3_addr_q, x3_zero_q, x3_relaxed_q;
   logic [4:0]            x3_syn_q;
   logic                  x3_first_q, x3_last_q;
   logic [StrW-1:0]       x3_str_q;
@@ -809,7 +811,7 @@ module tpt_client
   logic [47:0]           x3_skip_q;     // bytes of the pages before this one
   logic [31:0]           x3_rem_q;
   // X4
-  logic                  x4_addr_q;
+  logic                  x4_addr_q, x4_relaxed_q;
   logic [4:0]            x4_syn_q;
   logic                  x4_first_q, x4_last_q;
   who_t                  x4_who_q;
@@ -863,8 +865,10 @@ module tpt_client
     x3_size_q  <= (MaxLogPage + 1)'(1) << x2_chunk.log_page;
     x3_skip_q  <= 48'(x2_q.beat) << x2_chunk.log_page;
     x3_rem_q   <= x2_chunk.rem;
+    x3_relaxed_q <= x2_chunk.relaxed;
 
     x4_addr_q  <= x3_addr_q;
+    x4_relaxed_q <= x3_relaxed_q;
     x4_syn_q   <= x3_syn_q;
     x4_first_q <= x3_first_q;
     x4_last_q  <= x3_last_q;
@@ -884,6 +888,7 @@ module tpt_client
     x5_beat.abit         = x4_who_q.abit;
     x5_beat.nodone       = x4_who_q.nodone;
     if (x4_addr_q) begin
+      x5_beat.rsp.relaxed = x4_relaxed_q;
       x5_beat.rsp.pa  = x4_pa_q;
       x5_beat.rsp.len = (x4_rem_q < x4_lim_q) ? x4_rem_q[31:0] : x4_lim_q[31:0];
     end
@@ -919,6 +924,7 @@ module tpt_client
       new_beat.rsp.syndrome = SynOk;
       new_beat.rsp.first    = 1'b1;
       new_beat.rsp.last     = 1'b1;
+      new_beat.rsp.relaxed  = chk_relaxed_i[fast_lane];
       new_beat.rsp.pa       = {chk_frame_i[fast_lane][chk_sel_i[fast_lane]], 12'b0} |
                               64'(chk_off_i[fast_lane]);
       new_beat.rsp.len      = chk_rem_i[fast_lane];

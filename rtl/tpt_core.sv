@@ -161,7 +161,7 @@ module tpt_core
   // ---------------------------------------------------------------------------------------------
   // Registers, fence, registration engine
   // ---------------------------------------------------------------------------------------------
-  logic                          csr_enable, csr_plain, csr_merge;
+  logic                          csr_enable, csr_plain, csr_merge, csr_phys;
   logic [63:0]                   csr_mpt_base;
   logic [IndexW:0]               csr_mpt_size;
   logic [127:0]                  csr_perm_secret, csr_tag_secret;
@@ -181,9 +181,8 @@ module tpt_core
     $fatal(1, "tpt_core: SYN_COUNT in tpt_csr.rdl must have one counter per syndrome of tpt_pkg");
   end
 
-  // Of parts that are not built yet: the registers of the page fault queue, of the queues in memory
-  // and of the host windows; and CTRL.phys, which lets REG_PHYS through.
-  logic                          csr_phys, fault_pop, queue_enable, queue_arm;
+  // Settings of parts that are not built yet: page fault queue, queues in memory, host windows.
+  logic                          fault_pop, queue_enable, queue_arm;
   logic [63:0]                   cmdq_base, cplq_base;
   logic [4:0]                    cmdq_log_size, cplq_log_size;
   logic [15:0]                   cmdq_tail, cplq_head;
@@ -191,14 +190,15 @@ module tpt_core
   logic [NumHostwinBaseLo-1:0]             window_enable;
   logic [NumHostwinBaseLo-1:0][FrameW-1:0] window_base, window_limit;
   logic unused_parts;
-  assign unused_parts = ^{csr_phys, fault_pop, queue_enable, queue_arm, cmdq_base, cplq_base,
+  assign unused_parts = ^{fault_pop, queue_enable, queue_arm, cmdq_base, cplq_base,
                           cmdq_log_size, cplq_log_size, cmdq_tail, cplq_head, cmdq_doorbell,
                           cplq_doorbell, window_enable, window_base, window_limit};
 
   tpt_csr #(
     .NumClients(NumClients), .NumContexts(NumContexts), .NumStreams(NumStreams),
     .MptSets(MptSets), .MptWays(MptWays), .MttSets(MttSets), .MttWays(MttWays),
-    .AxiDataW(AxiDataW), .MaxLevels(MaxLevels), .Lanes(Lanes), .MergeSegs(MergeSegs)
+    .AxiDataW(AxiDataW), .MaxLevels(MaxLevels), .Lanes(Lanes), .MergeSegs(MergeSegs),
+    .Frmr(1)
   ) u_csr (
     .clk_i, .rst_ni,
     .s_axil_awaddr_i, .s_axil_awvalid_i, .s_axil_awready_o,
@@ -289,6 +289,7 @@ module tpt_core
     .cmd_valid_i, .cmd_ready_o, .cmd_i, .cpl_valid_o, .cpl_ready_i, .cpl_o,
     .enable_i      (csr_enable),
     .plain_i       (csr_plain),
+    .phys_i        (csr_phys),
     .mpt_base_i    (csr_mpt_base),
     .mpt_size_i    (csr_mpt_size),
     .perm_secret_i (csr_perm_secret),
@@ -403,6 +404,7 @@ module tpt_core
   logic [Lanes-1:0][LineLog-1:0]             chk_sel;
   logic [Lanes-1:0][LineLog:0]               chk_good;
   logic [Lanes-1:0][4:0]                     chk_syn;
+  logic [Lanes-1:0]                          chk_relaxed;
   logic [Lanes-1:0][5:0]                     chk_log_page;
   logic [Lanes-1:0][MaxLogPage-1:0]          chk_off;
   logic [Lanes-1:0][31:0]                    chk_rem;
@@ -470,6 +472,7 @@ module tpt_core
       .chk_syndrome_i(chk_syn),
       .chk_first_i   (chk_first),
       .chk_final_i   (chk_final),
+      .chk_relaxed_i (chk_relaxed),
       .chk_log_page_i(chk_log_page),
       .chk_off_i     (chk_off),
       .chk_rem_i     (chk_rem),
@@ -503,26 +506,28 @@ module tpt_core
   // they go straight from the client; with more, each client has a queue in front of each lane, so
   // that a busy lane does not hold up requests for the others.
   // ---------------------------------------------------------------------------------------------
-  logic [Lanes-1:0]            in_valid, in_busy_q;
-  logic [Lanes-1:0][CtxW-1:0]  in_ctx;
-  req_t [Lanes-1:0]            in_req;
+  // New requests; and those that come again, in the same lane, to look up the parent of a window:
+  // they go first.
+  logic [Lanes-1:0]            in_new, new_busy_q, par_valid_q, late_par_q;
+  logic [Lanes-1:0][CtxW-1:0]  new_ctx, par_ctx_q;
+  req_t [Lanes-1:0]            new_req, par_req;
 
   if (Lanes == 1) begin : g_straight
     logic [ClientW-1:0] gnt_cl, late_cl_q;
     tpt_rr_arb #(.N(NumClients)) u_pop_arb (
       .clk_i, .rst_ni,
-      .req_i (pop_valid),
+      .req_i (par_valid_q[0] ? '0 : pop_valid),
       .take_i(1'b1),
-      .any_o (in_valid[0]),
+      .any_o (in_new[0]),
       .gnt_o (pop_grant),
       .idx_o (gnt_cl)
     );
-    assign in_ctx[0]    = (ClientSlots == 1) ? CtxW'(pop_ctx[0])
+    assign new_ctx[0]   = (ClientSlots == 1) ? CtxW'(pop_ctx[0])
                                              : CtxW'({gnt_cl, pop_ctx[gnt_cl]});
-    assign in_req[0]    = pop_req[gnt_cl];
+    assign new_req[0]   = pop_req[gnt_cl];
     // told a clock after the grant
     always_ff @(posedge clk_i) late_cl_q <= gnt_cl;
-    assign in_busy_q[0] = pop_busy[late_cl_q];
+    assign new_busy_q[0] = pop_busy[late_cl_q];
   end else begin : g_queues
     localparam int unsigned QueueDepth = 16;
     typedef struct packed {
@@ -572,17 +577,17 @@ module tpt_core
       end
       tpt_rr_arb #(.N(NumClients)) u_arb (
         .clk_i, .rst_ni,
-        .req_i (q_valid[l]),
+        .req_i (par_valid_q[l] ? '0 : q_valid[l]),
         .take_i(1'b1),
-        .any_o (in_valid[l]),
+        .any_o (in_new[l]),
         .gnt_o (q_gnt[l]),
         .idx_o (cl)
       );
-      assign in_ctx[l] = (ClientSlots == 1) ? CtxW'(q_head[l][0].ctx)
-                                            : CtxW'({cl, q_head[l][cl].ctx});
-      assign in_req[l] = q_head[l][cl].req;
+      assign new_ctx[l] = (ClientSlots == 1) ? CtxW'(q_head[l][0].ctx)
+                                             : CtxW'({cl, q_head[l][cl].ctx});
+      assign new_req[l] = q_head[l][cl].req;
       always_ff @(posedge clk_i) late_q <= q_head[l][cl].busy;
-      assign in_busy_q[l] = late_q;
+      assign new_busy_q[l] = late_q;
     end
   end
 
@@ -605,6 +610,7 @@ module tpt_core
     mpt_entry_t        l_entry;
     logic [IndexW-1:0] l_index;
     req_t              l_req;
+    logic              l_parent;
 
     tpt_mpt_lookup #(
       .NumCtx(NumContexts), .Sets(MptSets), .Ways(MptWays), .AxiDataW(AxiDataW)
@@ -615,14 +621,16 @@ module tpt_core
       .mpt_size_i     (csr_mpt_size),
       .plain_i        (csr_plain),
       .perm_secret_i  (csr_perm_secret),
-      .in_valid_i     (in_valid[l]),
-      .in_ctx_i       (in_ctx[l]),
-      .in_req_i       (in_req[l]),
-      .late_busy_i    (in_busy_q[l]),
+      .in_valid_i     (in_new[l] || par_valid_q[l]),
+      .in_ctx_i       (par_valid_q[l] ? par_ctx_q[l] : new_ctx[l]),
+      .in_req_i       (par_valid_q[l] ? par_req[l] : new_req[l]),
+      .in_parent_i    (par_valid_q[l]),
+      .late_busy_i    (new_busy_q[l] && !late_par_q[l]),
       .late_enabled_i (eng_ready),
       .out_valid_o    (l_valid),
       .out_ctx_o      (l_ctx),
       .out_req_o      (l_req),
+      .out_parent_o   (l_parent),
       .out_busy_o     (l_busy),
       .out_enabled_o  (l_enabled),
       .out_looked_up_o(l_looked_up),
@@ -654,7 +662,7 @@ module tpt_core
       .ev_bad_o       (mpt_bad[l])
     );
 
-    logic            c_valid, c_empty, c_walk;
+    logic            c_valid, c_empty, c_walk, c_again;
     logic [CtxW-1:0] c_ctx;
     logic [4:0]      c_syn;
     logic [17:0]     unused_mask;
@@ -674,20 +682,35 @@ module tpt_core
       .entry_i    (l_entry),
       .bus_err_i  (l_bus),
       .mpt_bad_i  (l_bad),
-      .parent_ok_i(1'b0),          // no windows yet: deny
+      .parent_i   (l_parent),
       .valid_o    (c_valid),
       .pay_o      (c_ctx),
       .syndrome_o (c_syn),
       .empty_o    (c_empty),
+      .again_o    (c_again),
       .mask_o     (unused_mask),
       .desc_o     (c_desc),
       .pos_o      (c_pos)
     );
     assign c_walk       = c_valid && c_syn == SynOk && !c_empty;
-    assign dir_valid[l] = c_valid && !c_walk;
+    assign dir_valid[l] = c_valid && !c_walk && !c_again;
     assign dir_ctx[l]   = c_ctx;
     assign dir_syn[l]   = c_syn;
     `TPT_ASSERT(EmptyIsOk_A, !(c_valid && c_syn != SynOk && c_empty))
+
+    tpt_mw_parent #(.NumCtx(NumContexts)) u_parent (
+      .clk_i, .rst_ni,
+      .entry_valid_i(l_valid && !l_parent),
+      .entry_ctx_i  (l_ctx),
+      .entry_req_i  (l_req),
+      .entry_i      (l_entry),
+      .again_valid_i(c_valid && c_again),
+      .again_ctx_i  (c_ctx),
+      .valid_q_o    (par_valid_q[l]),
+      .ctx_q_o      (par_ctx_q[l]),
+      .req_o        (par_req[l])
+    );
+    always_ff @(posedge clk_i) late_par_q[l] <= par_valid_q[l];
 
     // Next chunks: one queue per client, round robin into the walker
     logic [NumClients-1:0]            advq_valid, advq_room, adv_gnt;
@@ -743,6 +766,7 @@ module tpt_core
       .out_syndrome_o(chk_syn[l]),
       .out_first_o   (chk_first[l]),
       .out_final_o   (chk_final[l]),
+      .out_relaxed_o (chk_relaxed[l]),
       .out_log_page_o(chk_log_page[l]),
       .out_off_o     (chk_off[l]),
       .out_rem_o     (chk_rem[l]),

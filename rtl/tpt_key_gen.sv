@@ -17,12 +17,13 @@
 ///
 ///   tags     Idle ─start─► Speck (27) ─► Wait for gen ─► Mix (8, both roles) ─► Idle
 ///   fields   Idle ─start─► Local (12) ──────────────────────┐
-///            Idle ─start─► Decode (12) ─► {role, index} ────┴─► Remote (12) ─► Idle
+///            Idle ─start─► Decode (12) ─► {local, index} ───┴─► Remote (12) ─► Idle
+///                               └──────► {remote, index} ─► Local (12) ─┘
 ///
-/// Decode takes the index field of an L_Key and undoes the permutation; the field itself is then
-/// that of the local role, and the tags are begun with the index. A round is undone by the same
-/// round on swapped halves, with the round keys in reverse order. A start while at work begins
-/// anew.
+/// Decode takes the index field of a key and undoes the permutation; the field itself is then that
+/// of the local role (for an R_Key it is made as well), and the tags are begun with the index. A
+/// round is undone by the same round on swapped halves, with the round keys in reverse order. A
+/// start while at work begins anew.
 ///
 /// Latency from start: index 12 clocks, both fields 24; tags 36, or 48 with decoding, or 9 after
 /// gen_valid_i; keys_valid_o comes a clock after the last.
@@ -195,8 +196,9 @@ module tpt_key_gen import tpt_pkg::*; (
         key_q       <= decode_i ? 4'(PermRounds - 1) : 4'd0;
         key_down_q  <= decode_i;
       end else if (last) begin
-        fld_state_q <= ((fld_state_q == FldDecode) || (fld_state_q == FldLocal)) ? FldRemote
-                                                                                 : FldIdle;
+        if ((fld_state_q == FldDecode) && (dec_role_o == RoleRemote)) fld_state_q <= FldLocal;
+        else if (fld_state_q == FldDecode) fld_state_q <= FldRemote;
+        else fld_state_q <= (fld_state_q == FldLocal) ? FldRemote : FldIdle;
         step_q      <= 4'd0;
         key_q       <= 4'd0;
         key_down_q  <= 1'b0;
@@ -204,22 +206,21 @@ module tpt_key_gen import tpt_pkg::*; (
     end
   end
 
-  // The remote role begins with the index while its first round key is chosen. The selects are
-  // registers.
+  // A role begins with the index while its first round key is chosen. The selects are registers.
   logic [IndexW-1:0] fld_index_q;
-  logic              remote_first_q, in_round_q;
+  logic              role_first_q, in_round_q;
   always_ff @(posedge clk_i) begin
-    remote_first_q <= last && !start_i && (fld_state_q != FldIdle) && (fld_state_q != FldRemote);
+    role_first_q   <= last && !start_i && (fld_state_q != FldIdle) && (fld_state_q != FldRemote);
     in_round_q     <= !start_i && (fld_state_q != FldIdle) && (step_q < 4'(PermRounds));
   end
 
   always_ff @(posedge clk_i) begin
     round_key_q <= round_key_d;
-    if (start_i || remote_first_q || in_round_q) begin
+    if (start_i || role_first_q || in_round_q) begin
       if (start_i) begin
         perm_q <= decode_i ? {field_i[11:0], field_i[23:12]} : {RoleLocal, index_i};
-      end else if (remote_first_q) begin
-        perm_q <= {RoleRemote, fld_index_q};
+      end else if (role_first_q) begin
+        perm_q <= {(fld_state_q == FldRemote) ? RoleRemote : RoleLocal, fld_index_q};
       end else begin
         perm_q <= perm_round(perm_q, round_key_q, plain_i);
       end

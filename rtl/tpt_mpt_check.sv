@@ -26,6 +26,13 @@
 ///   1 LENGTH, 2 KEY_INDEX, 14 BUS, 15 MPT_BAD, 3 KEY_STATE, 4 KEY_TAG, 5 PD, 6 QP, 7 RIGHTS,
 ///   8 WRAP, 9 BOUNDS, 10 ALIGN (address of an atomic), 11 PARENT
 ///
+/// A window has no pages. When its rules hold, the answer is `again_o`: the request has to come
+/// once more with its parent's entry, as `parent_i`. Then the key is {index field of the parent's
+/// L_Key, generation that was bound}, the address that of the parent, and only DISABLED, BUS,
+/// MPT_BAD and PARENT can be the answer: everything about the operation was decided the first time.
+///
+/// A physical region has no table: its pages of 8 TiB are made from the address.
+///
 /// Latency: `CheckLatency` = 4 clocks. Throughput: one request per clock, no stall.
 /// Errors: as syndrome_o; nothing else leaves a refused request.
 module tpt_mpt_check import tpt_pkg::*; #(
@@ -50,16 +57,16 @@ module tpt_mpt_check import tpt_pkg::*; #(
   input  logic [IndexW-1:0] index_i,
   input  logic              index_ok_i,
 
-  /// Its MPT entry. entry_i, bus_err_i, mpt_bad_i and parent_ok_i mean something only with
-  /// looked_up_i; without it only the rules before the lookup can answer.
+  /// Its MPT entry. entry_i, bus_err_i and mpt_bad_i mean something only with looked_up_i; without
+  /// it only the rules before the lookup can answer.
   input  logic              looked_up_i,
   input  mpt_entry_t        entry_i,
   /// Memory answered the read of the entry with an error.
   input  logic              bus_err_i,
   /// The CRC of the entry is wrong.
   input  logic              mpt_bad_i,
-  /// The parent region of a window is valid and of the generation that was bound.
-  input  logic              parent_ok_i,
+  /// The entry is that of the parent of the window that the request's key names.
+  input  logic              parent_i,
 
   /// Verdict.
   output logic              valid_o,
@@ -68,6 +75,8 @@ module tpt_mpt_check import tpt_pkg::*; #(
   output logic [4:0]        syndrome_o,
   /// OK with nothing to access: one beat without an address.
   output logic              empty_o,
+  /// No verdict yet: a window whose rules hold. syndrome_o is PARENT.
+  output logic              again_o,
   /// For debugging: bit n is the failing of the rule with syndrome n, as far as it can be judged.
   output logic [17:0]       mask_o,
   /// For the walk; 0 unless syndrome_o is OK and not empty_o. LevelFlat stays 5; the index of a
@@ -90,7 +99,6 @@ module tpt_mpt_check import tpt_pkg::*; #(
     return op == OpRemoteAtomic;
   endfunction
 
-  // Operations 5 to 7 do not exist. They count as remote and rule 7 refuses them.
   function automatic logic is_local(logic [2:0] op);
     return (op == OpLocalRead) || (op == OpLocalWrite);
   endfunction
@@ -100,7 +108,7 @@ module tpt_mpt_check import tpt_pkg::*; #(
   endfunction
 
   function automatic logic is_window(logic [2:0] kind);
-    return (kind == KindMw1) || (kind == KindMw2);
+    return (kind == KindMw1) || (kind == KindMw2) || (kind == KindMw2a);
   endfunction
 
   // Rule 0: an atomic is 8 bytes long. Comes before everything about the key.
@@ -122,8 +130,7 @@ module tpt_mpt_check import tpt_pkg::*; #(
   function automatic logic fails_fields(logic [1:0] state, logic [2:0] kind, logic [2:0] level,
                                            logic [1:0] encoding, logic [5:0] log_page,
                                            logic [2:0] log_tpage);
-    return (state > StInvalid) ||
-           ((state == StValid) && !mpt_fields_legal(kind, level, encoding, log_page, log_tpage));
+    return (state == StValid) && !mpt_fields_legal(kind, level, encoding, log_page, log_tpage);
   endfunction
 
   // Rule 3: the entry is VALID.
@@ -146,9 +153,10 @@ module tpt_mpt_check import tpt_pkg::*; #(
     return tag != ((role == RoleLocal) ? ltag : rtag);
   endfunction
 
-  // Rule 5: same protection domain.
-  function automatic logic fails_pd(logic [PdW-1:0] pd, logic [PdW-1:0] entry_pd);
-    return pd != entry_pd;
+  // Rule 5: same protection domain. A type-2A window is tied to a queue pair only.
+  function automatic logic fails_pd(logic [2:0] kind, logic [PdW-1:0] pd,
+                                       logic [PdW-1:0] entry_pd);
+    return (kind != KindMw2a) && (pd != entry_pd);
   endfunction
 
   // Rule 6: a type-2 window works from its own queue pair only.
@@ -156,17 +164,20 @@ module tpt_mpt_check import tpt_pkg::*; #(
     return type2_window && !qpn_equal;
   endfunction
 
-  // Rule 7: the operation's right. Reading locally needs none.
+  // Rule 7: every right of the operation. Reading locally needs none.
   function automatic logic fails_rights(logic [2:0] op, logic local_write,
                                            logic remote_write, logic remote_read,
-                                           logic remote_atomic);
+                                           logic remote_atomic, logic flush_global,
+                                           logic flush_persist);
     unique case (op)
       OpLocalRead:    return 1'b0;
       OpLocalWrite:   return !local_write;
       OpRemoteRead:   return !remote_read;
       OpRemoteWrite:  return !remote_write;
       OpRemoteAtomic: return !remote_atomic;
-      default:        return 1'b1;
+      OpFlushGlobal:  return !flush_global;
+      OpFlushPersist: return !flush_persist;
+      default:        return !(flush_global && flush_persist);
     endcase
   endfunction
 
@@ -186,9 +197,12 @@ module tpt_mpt_check import tpt_pkg::*; #(
     return is_atomic(op) && (va_low != 3'd0);
   endfunction
 
-  // Rule 11: a window needs its parent.
-  function automatic logic fails_parent(logic [2:0] kind, logic parent_ok);
-    return is_window(kind) && !parent_ok;
+  // Rule 11: what a parent must be beside VALID: a region, named by its L_Key, of the generation
+  // that was bound, and not zero-based.
+  function automatic logic fails_parent(logic role, logic [2:0] kind, logic zero_based,
+                                           logic [GenW-1:0] gen, logic [7:0] bound_gen);
+    return (role != RoleLocal) || ((kind != KindMr) && (kind != KindFrmr)) || zero_based ||
+           (gen != bound_gen);
   endfunction
 
   // First address that the entry accepts.
@@ -249,7 +263,9 @@ module tpt_mpt_check import tpt_pkg::*; #(
     logic                qpn_equal;
     logic                rights;
     logic                atomic_addr;
-    logic                parent;
+    logic                second;         // with the parent's entry
+    logic                gone;           // which is not what it must be
+    logic                window;
     logic                va_high_ones;
     logic [31:0]         va_low;
     logic                no_bytes;       // len is 0
@@ -265,12 +281,14 @@ module tpt_mpt_check import tpt_pkg::*; #(
   } stage1_t;
 
   stage1_t     s1_d, s1_q;
-  logic        remote_right;
+  logic        remote_right, phys;
   logic [63:0] base;
 
   always_comb begin
     remote_right = entry_i.access[AccRemoteWrite] || entry_i.access[AccRemoteRead] ||
-                   entry_i.access[AccRemoteAtomic];
+                   entry_i.access[AccRemoteAtomic] || entry_i.access[AccFlushGlobal] ||
+                   entry_i.access[AccFlushPersistent];
+    phys         = entry_i.kind == KindPhys;
     base         = base_of(entry_i.access[AccZeroBased], entry_i.start);
 
     s1_d.disabled         = disabled_i;
@@ -289,15 +307,20 @@ module tpt_mpt_check import tpt_pkg::*; #(
     s1_d.role             = fails_role(req_i.op, role_i, entry_i.kind, remote_right);
     s1_d.tag              = fails_tag(req_i.key[7:0], role_i, entry_i.lkey_tag,
                                       entry_i.rkey_tag);
-    s1_d.pd               = fails_pd(req_i.pd, entry_i.pd);
-    s1_d.type2_window     = entry_i.kind == KindMw2;
+    s1_d.pd               = fails_pd(entry_i.kind, req_i.pd, entry_i.pd);
+    s1_d.type2_window     = (entry_i.kind == KindMw2) || (entry_i.kind == KindMw2a);
     s1_d.qpn_equal        = req_i.qpn == entry_i.qpn;
     s1_d.rights           = fails_rights(req_i.op, entry_i.access[AccLocalWrite],
                                          entry_i.access[AccRemoteWrite],
                                          entry_i.access[AccRemoteRead],
-                                         entry_i.access[AccRemoteAtomic]);
+                                         entry_i.access[AccRemoteAtomic],
+                                         entry_i.access[AccFlushGlobal],
+                                         entry_i.access[AccFlushPersistent]);
     s1_d.atomic_addr      = fails_atomic_addr(req_i.op, req_i.va[2:0]);
-    s1_d.parent           = fails_parent(entry_i.kind, parent_ok_i);
+    s1_d.second           = parent_i;
+    s1_d.gone             = fails_parent(role_i, entry_i.kind, entry_i.access[AccZeroBased],
+                                         entry_i.gen, req_i.key[7:0]);
+    s1_d.window           = is_window(entry_i.kind);
     s1_d.va_high_ones     = &req_i.va[63:32];
     s1_d.va_low           = req_i.va[31:0];
     s1_d.no_bytes         = req_i.len == 32'd0;
@@ -318,7 +341,15 @@ module tpt_mpt_check import tpt_pkg::*; #(
     s1_d.desc.log_tpage   = entry_i.log_tpage;
     s1_d.desc.encoding    = entry_i.encoding;
     s1_d.desc.write       = needs_writable(req_i.op);
+    s1_d.desc.relaxed     = entry_i.access[AccRelaxedOrdering] && !is_atomic(req_i.op);
     s1_d.desc.frame       = entry_i.frame;
+    // The page of the address, and the next one: a request reaches no further.
+    if (phys) begin
+      s1_d.desc.encoding = EncNone;
+      s1_d.desc.frame    = '0;
+      s1_d.desc.frame[0] = {req_i.va[63:MaxLogPage], {(MaxLogPage - 12){1'b0}}};
+      s1_d.desc.frame[1] = {req_i.va[63:MaxLogPage] + 1'b1, {(MaxLogPage - 12){1'b0}}};
+    end
   end
 
   // ---------------------------------------------------------------------------------------------
@@ -329,6 +360,8 @@ module tpt_mpt_check import tpt_pkg::*; #(
     logic                atomic_len;
     logic                empty;
     logic                live;       // a VALID entry was read
+    logic                second;
+    logic                window;
     logic                va_high_ones;
     logic                no_bytes;
     logic                past_top;
@@ -347,6 +380,7 @@ module tpt_mpt_check import tpt_pkg::*; #(
   logic            has_entry;   // an entry is there
   logic            good_entry;  // and it is one of this unit
   logic            live_entry;  // and it is VALID, so that its fields can be compared
+  logic            key_rules;   // and the request's key is its key
   logic [63:0]     o;
   logic [OffW-1:0] off;
   logic [OffW:0]   last_off;
@@ -355,25 +389,29 @@ module tpt_mpt_check import tpt_pkg::*; #(
     has_entry  = s1_q.need_key && s1_q.looked_up && !s1_q.index && !s1_q.bus;
     good_entry = has_entry && !s1_q.crc && !s1_q.fields;
     live_entry = good_entry && !s1_q.state;
+    key_rules  = live_entry && !s1_q.second;
 
     s2_d.fail              = '0;
     s2_d.fail[SynDisabled] = s1_q.disabled;
     s2_d.fail[SynTagBusy]  = s1_q.tag_busy;
     s2_d.fail[SynLength]   = s1_q.length && !s1_q.atomic_len;
-    s2_d.fail[SynKeyIndex] = s1_q.need_key && s1_q.index;
+    s2_d.fail[SynKeyIndex] = s1_q.need_key && s1_q.index && !s1_q.second;
     s2_d.fail[SynBus]      = s1_q.need_key && s1_q.looked_up && !s1_q.index && s1_q.bus;
     s2_d.fail[SynMptBad]   = has_entry && (s1_q.crc || s1_q.fields);
-    s2_d.fail[SynKeyState] = good_entry && s1_q.state;
-    s2_d.fail[SynKeyTag]   = live_entry && (s1_q.role || s1_q.tag);
-    s2_d.fail[SynPd]       = live_entry && s1_q.pd;
-    s2_d.fail[SynQp]       = live_entry && fails_qp(s1_q.type2_window, s1_q.qpn_equal);
-    s2_d.fail[SynRights]   = live_entry && s1_q.rights;
-    s2_d.fail[SynAlign]    = s1_q.atomic_len || s1_q.atomic_addr;
-    s2_d.fail[SynParent]   = live_entry && s1_q.parent;
+    s2_d.fail[SynKeyState] = good_entry && s1_q.state && !s1_q.second;
+    s2_d.fail[SynKeyTag]   = key_rules && (s1_q.role || s1_q.tag);
+    s2_d.fail[SynPd]       = key_rules && s1_q.pd;
+    s2_d.fail[SynQp]       = key_rules && fails_qp(s1_q.type2_window, s1_q.qpn_equal);
+    s2_d.fail[SynRights]   = key_rules && s1_q.rights;
+    s2_d.fail[SynAlign]    = (s1_q.atomic_len || s1_q.atomic_addr) && !s1_q.second;
+    s2_d.fail[SynParent]   = s1_q.second && s1_q.need_key && s1_q.looked_up &&
+                             (s1_q.index || (good_entry && (s1_q.state || s1_q.gone)));
 
     s2_d.atomic_len   = s1_q.atomic_len;
     s2_d.empty        = s1_q.empty;
     s2_d.live         = live_entry;
+    s2_d.second       = s1_q.second;
+    s2_d.window       = s1_q.window;
     s2_d.va_high_ones = s1_q.va_high_ones;
     s2_d.no_bytes     = s1_q.no_bytes;
     s2_d.past_top     = s1_q.len_minus_1 > ~s1_q.va_low;
@@ -402,6 +440,7 @@ module tpt_mpt_check import tpt_pkg::*; #(
   typedef struct packed {
     logic [NumRules-1:0] fail;
     logic                granted;   // something may be accessed
+    logic                again;     // if the parent allows it
     logic                empty;     // accepted, nothing to access
     logic [4:0]          reason;    // syndrome if neither
     logic [PageIdxW+2:0] page;      // page, still to be shifted by up to 3 places
@@ -414,16 +453,19 @@ module tpt_mpt_check import tpt_pkg::*; #(
 
   stage3_t             s3_d, s3_q;
   logic [NumRules-1:0] fail;
-  logic                enabled;
+  logic                enabled, outside;
 
   always_comb begin
     fail            = s2_q.fail;
-    fail[SynWrap]   = fails_wrap(s2_q.va_high_ones, s2_q.no_bytes, s2_q.past_top);
-    fail[SynBounds] = s2_q.live &&
+    outside         = s2_q.live &&
                       fails_bounds(s2_q.below_base, s2_q.longer, s2_q.past_slack);
+    fail[SynWrap]   = fails_wrap(s2_q.va_high_ones, s2_q.no_bytes, s2_q.past_top) && !s2_q.second;
+    fail[SynBounds] = outside && !s2_q.second;
+    fail[SynParent] = s2_q.fail[SynParent] || (outside && s2_q.second);
     enabled         = !fail[SynDisabled] && !fail[SynTagBusy];
     s3_d.fail       = fail;
-    s3_d.granted    = s2_q.live && (fail == '0);
+    s3_d.granted    = s2_q.live && (fail == '0) && !s2_q.window;
+    s3_d.again      = s2_q.live && (fail == '0) && s2_q.window;
     s3_d.empty      = s2_q.empty && enabled;
     s3_d.reason     = first_failure(fail, s2_q.atomic_len);
     s3_d.page       = (PageIdxW + 3)'(s2_q.o >> {s2_q.page_shift[4:2], 2'd0});
@@ -438,7 +480,7 @@ module tpt_mpt_check import tpt_pkg::*; #(
   // Stage 4
   // ---------------------------------------------------------------------------------------------
   logic [4:0]          syndrome_d, syndrome_q;
-  logic                empty_d, empty_q;
+  logic                empty_d, empty_q, again_d, again_q;
   logic [NumRules-1:0] mask_q;
   desc_t               desc_d, desc_q;
   pos_t                pos_d, pos_q;
@@ -452,6 +494,7 @@ module tpt_mpt_check import tpt_pkg::*; #(
 
     syndrome_d = s3_q.reason;
     empty_d    = 1'b0;
+    again_d    = 1'b0;
     desc_d     = '0;
     pos_d      = '0;
     if (s3_q.empty) begin
@@ -464,6 +507,10 @@ module tpt_mpt_check import tpt_pkg::*; #(
       pos_d.np   = num_pages;
       pos_d.off  = s3_q.off;
       pos_d.rem  = s3_q.len;
+      if (s3_q.desc.encoding == EncNone) pos_d.idx = '0;
+    end else if (s3_q.again) begin
+      syndrome_d = SynParent;
+      again_d    = 1'b1;
     end
   end
 
@@ -490,12 +537,14 @@ module tpt_mpt_check import tpt_pkg::*; #(
     if (!rst_ni || !valid_q[CheckLatency-2]) begin
       syndrome_q <= SynDisabled;
       empty_q    <= 1'b0;
+      again_q    <= 1'b0;
       mask_q     <= '0;
       desc_q     <= '0;
       pos_q      <= '0;
     end else begin
       syndrome_q <= syndrome_d;
       empty_q    <= empty_d;
+      again_q    <= again_d;
       mask_q     <= s3_q.fail;
       desc_q     <= desc_d;
       pos_q      <= pos_d;
@@ -506,6 +555,7 @@ module tpt_mpt_check import tpt_pkg::*; #(
   assign pay_o      = pay_q[CheckLatency-1];
   assign syndrome_o = syndrome_q;
   assign empty_o    = empty_q;
+  assign again_o    = again_q;
   assign mask_o     = mask_q;
   assign desc_o     = desc_q;
   assign pos_o      = pos_q;
@@ -513,7 +563,8 @@ module tpt_mpt_check import tpt_pkg::*; #(
   // Not looked at here: the index field of the key is decoded already, tag and stream are the
   // caller's (in pay_i), and the rest of the entry belongs to the registration engine.
   logic unused;
-  assign unused = ^{req_i.tag, req_i.stream, req_i.key[31:8], entry_i.rsvd2, entry_i.bound,
+  assign unused = ^{req_i.tag, req_i.stream, req_i.key[31:8], entry_i.rsvd2, entry_i.cap,
+                    entry_i.bound,
                     entry_i.crc, entry_i.rsvd1, entry_i.rsvd0, entry_i.rinv_en};
 
   // ---------------------------------------------------------------------------------------------
@@ -522,6 +573,7 @@ module tpt_mpt_check import tpt_pkg::*; #(
   `TPT_ASSERT(OkMeansNoFailure, !valid_o || (syndrome_o != SynOk) || empty_o || (mask_o == '0))
   `TPT_ASSERT(EmptyIsOk, !valid_o || !empty_o || (syndrome_o == SynOk))
   `TPT_ASSERT(RefusedHasNoAddress, (syndrome_o == SynOk) || ((desc_o == '0) && (pos_o == '0)))
+  `TPT_ASSERT(AgainIsNoAnswer, !again_o || ((syndrome_o == SynParent) && !empty_o))
   `TPT_ASSERT(IdleIsRefused, valid_o || (syndrome_o != SynOk))
   `TPT_ASSERT(AccessHasPages, !valid_o || (syndrome_o != SynOk) || empty_o || (pos_o.np != '0))
   // The caller reads the entry of every request whose key decides.

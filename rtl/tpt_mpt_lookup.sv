@@ -49,6 +49,7 @@ module tpt_mpt_lookup
   input  logic                in_valid_i,
   input  logic [CtxW-1:0]     in_ctx_i,
   input  req_t                in_req_i,
+  input  logic                in_parent_i,     // second look-up of a request: the parent
   input  logic                late_busy_i,
   input  logic                late_enabled_i,
 
@@ -56,6 +57,7 @@ module tpt_mpt_lookup
   output logic                out_valid_o,
   output logic [CtxW-1:0]     out_ctx_o,
   output req_t                out_req_o,
+  output logic                out_parent_o,
   output logic                out_busy_o,
   output logic                out_enabled_o,
   output logic                out_looked_up_o,
@@ -104,6 +106,7 @@ module tpt_mpt_lookup
   typedef struct packed {
     logic busy;
     logic enabled;
+    logic parent;
     req_t req;
   } pay_t;
 
@@ -116,6 +119,7 @@ module tpt_mpt_lookup
   logic            p_valid_q;
   logic [CtxW-1:0] p_ctx_q;
   req_t            p_req_q;
+  logic            p_parent_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) p_valid_q <= 1'b0;
     else p_valid_q <= in_valid_i;
@@ -123,6 +127,7 @@ module tpt_mpt_lookup
   always_ff @(posedge clk_i) begin
     p_ctx_q <= in_ctx_i;
     p_req_q <= in_req_i;
+    p_parent_q <= in_parent_i;
   end
 
   // ---------------------------------------------------------------------------------------------
@@ -133,9 +138,9 @@ module tpt_mpt_lookup
   logic [CtxW-1:0]   dec_ctx;
   tpt_key_dec #(.PayW(CtxW)) u_key_dec (
     .clk_i, .rst_ni,
-    .valid_i      (in_valid_i),
-    .field_i      (in_req_i.key[31:8]),
-    .pay_i        (in_ctx_i),
+    .valid_i      (p_valid_q),
+    .field_i      (p_req_q.key[31:8]),
+    .pay_i        (p_ctx_q),
     .plain_i, .perm_secret_i,
     .valid_o      (dec_valid),
     .role_o       (dec_role),
@@ -146,10 +151,12 @@ module tpt_mpt_lookup
   logic [FieldW-1:0] id_mem [NumCtx];   // {role, index}
   logic              id_in  [NumCtx];   // the index is below the size of the table
   logic [NumCtx-1:0] id_there_q;
+  logic              dec_in;
+  assign dec_in = {1'b0, dec_index} < mpt_size_i;
   always_ff @(posedge clk_i) begin
     if (dec_valid) begin
       id_mem[dec_ctx] <= {dec_role, dec_index};
-      id_in[dec_ctx]  <= {1'b0, dec_index} < mpt_size_i;
+      id_in[dec_ctx]  <= dec_in;
     end
   end
   always_ff @(posedge clk_i) begin
@@ -329,7 +336,7 @@ module tpt_mpt_lookup
     .pay_ctx_i    (p_ctx_q),
     .pay_bypass_i (!late_enabled_i || late_busy_i || !req_needs_lookup(p_req_q)),
     .pay_probe_i  (1'b0),
-    .pay_i        ({late_busy_i, late_enabled_i, p_req_q}),
+    .pay_i        ({late_busy_i, late_enabled_i, p_parent_q, p_req_q}),
     .p1_aux_o     (unused_p1_aux),
     .p2_key_o     (unused_p2_key),
     .p2_aux_o     (unused_p2_aux),
@@ -382,12 +389,16 @@ module tpt_mpt_lookup
     .rvalid_o(arq_valid), .rready_i(arq_pop), .rdata_o(arq_ctx),
     .count_o(arq_cnt)
   );
-  assign arq_known = arq_valid && id_there_q[arq_ctx];
-  assign no_valid  = arq_known && !id_in[arq_ctx] && !fdone;
+  // The key may be decoded just now.
+  logic arq_now, arq_in;
+  assign arq_now   = dec_valid && dec_ctx == arq_ctx;
+  assign arq_known = arq_valid && (id_there_q[arq_ctx] || arq_now);
+  assign arq_in    = arq_now ? dec_in : id_in[arq_ctx];
+  assign no_valid  = arq_known && !arq_in && !fdone;
   assign ar_free   = !ar_valid_o || ar_ready_i;
-  assign arq_pop   = arq_known && (id_in[arq_ctx] ? ar_free : !fdone);
+  assign arq_pop   = arq_known && (arq_in ? ar_free : !fdone);
 
-  assign ar_soon_o = !ar_free || (arq_known && id_in[arq_ctx]);
+  assign ar_soon_o = !ar_free || (arq_known && arq_in);
   always_ff @(posedge clk_i) begin
     if (!rst_ni) ar_valid_o <= 1'b0;
     else ar_valid_o <= ar_soon_o;
@@ -395,7 +406,7 @@ module tpt_mpt_lookup
   always_ff @(posedge clk_i) begin
     if (ar_free) begin
       ar_ctx_o   <= arq_ctx;
-      ar_index_q <= id_mem[arq_ctx][IndexW-1:0];
+      ar_index_q <= arq_now ? dec_index : id_mem[arq_ctx][IndexW-1:0];
     end
   end
   assign ar_addr_o = mpt_base_i + {{(64 - IndexW - 6){1'b0}}, ar_index_q, 6'b0};
@@ -410,6 +421,7 @@ module tpt_mpt_lookup
   always_ff @(posedge clk_i) begin
     out_ctx_o       <= res_ctx;
     out_req_o       <= res_pay.req;
+    out_parent_o    <= res_pay.parent;
     out_busy_o      <= res_pay.busy;
     out_enabled_o   <= res_pay.enabled;
     out_looked_up_o <= !res_bypass;

@@ -26,7 +26,8 @@
 ///                          look up line of the top level ... down to the leaf
 ///
 /// Level 0 regions (pages inside the MPT entry) take the same path without a look-up. Their frames
-/// stay with the context of the request's first chunk.
+/// stay with the context of the request's first chunk. Those of physical regions (EncNone) are made
+/// from the address and not judged.
 ///
 /// Lines are tagged with {MPT index, generation, level, line number}: a line of an earlier
 /// registration of an index never matches. When the generation wraps the owner sweeps the index.
@@ -78,6 +79,7 @@ module tpt_mtt_walker
   output logic [4:0]                      out_syndrome_o,
   output logic                            out_first_o,   // first chunk of the request
   output logic                            out_final_o,   // last chunk of the request
+  output logic                            out_relaxed_o,
   output logic [5:0]                      out_log_page_o,
   output logic [MaxLogPage-1:0]           out_off_o,     // offset inside the first page
   output logic [31:0]                     out_rem_o,     // bytes from here to the request's end
@@ -145,6 +147,7 @@ module tpt_mtt_walker
     logic [2:0]            log_tpage;  // log2(table page) - 12
     logic [1:0]            encoding;
     logic                  write;      // the access needs a writable entry
+    logic                  relaxed;    // carried along
     logic [FrameW-1:0]     base;       // root, or the table page of a level below the top
   } region_t;
 
@@ -253,6 +256,7 @@ module tpt_mtt_walker
     in_chunk.region.log_tpage = in_desc_i.log_tpage;
     in_chunk.region.encoding  = in_desc_i.encoding;
     in_chunk.region.write     = in_desc_i.write;
+    in_chunk.region.relaxed   = in_desc_i.relaxed;
     in_chunk.region.base      = (in_desc_i.level == LevelInline) ? FrameW'(in_ctx_i)
                                                                  : in_desc_i.frame[0];
     in_chunk.pos              = in_pos_i;
@@ -624,7 +628,7 @@ module tpt_mtt_walker
     return {absent, bad};
   endfunction
 
-  logic                  p4_leaf, p5_leaf_q, p5_flagged_q;
+  logic                  p4_leaf, p5_leaf_q, p5_flagged_q, p5_any_q;
   logic [5:0]            p4_logp;
   logic [MaxLogPage-1:0] p5_low_q;
   logic [LineEnt-1:0][1:0] p5_judge;
@@ -638,6 +642,7 @@ module tpt_mtt_walker
   always_ff @(posedge clk_i) begin
     p5_leaf_q    <= p4_leaf;
     p5_flagged_q <= res_pay.region.encoding == EncFlagged && !res_bypass;
+    p5_any_q     <= res_pay.region.encoding == EncNone && res_bypass;
     p5_low_q     <= ~({MaxLogPage{1'b1}} << p4_logp);
   end
   assign p5_sel     = p5_pay_q.sel;
@@ -646,6 +651,7 @@ module tpt_mtt_walker
     for (int unsigned j = 0; j < LineEnt; j++) begin
       p5_judge[j] = judge(p5_data_q[64*j +: 64], p5_low_q, p5_flagged_q,
                           p5_leaf_q && p5_pay_q.region.write);
+      if (p5_any_q) p5_judge[j] = '0;
     end
     // first entry from p5_sel on, below p5_sel + p5_pay_q.num, that is not good
     p5_good  = p5_pay_q.num;
@@ -705,6 +711,7 @@ module tpt_mtt_walker
     out_syndrome_o <= p5_fault ? p5_syn : SynOk;
     out_first_o    <= p5_pay_q.first;
     out_final_o    <= p5_fault || p5_pay_q.last;
+    out_relaxed_o  <= p5_pay_q.region.relaxed;
     out_log_page_o <= p5_pay_q.region.log_page;
     out_off_o      <= p5_pay_q.pos.off;
     out_rem_o      <= p5_pay_q.pos.rem;

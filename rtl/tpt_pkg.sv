@@ -106,7 +106,8 @@ package tpt_pkg;
   typedef enum logic [1:0] {
     EncRaw     = 2'd0,  // address only, all zero is "not present"
     EncFlagged = 2'd1,  // bit 0 present and readable, bit 1 writable
-    EncChecked = 2'd2   // reserved
+    EncChecked = 2'd2,  // reserved
+    EncNone    = 2'd3   // not in memory: frames of a physical region, not judged
   } enc_e;
 
   /// Table level field. 0: pages inside the MPT entry; 1 to 4: tree of table pages; 5: one flat
@@ -309,6 +310,7 @@ package tpt_pkg;
 
   /// What a passed check hands to the walk.
   typedef struct packed {
+    logic                   relaxed;    // relaxed ordering is allowed
     logic [IndexW-1:0]      index;
     logic [GenW-1:0]        gen;
     logic [2:0]             level;      // LevelFlat is walked as level 1
@@ -316,7 +318,6 @@ package tpt_pkg;
     logic [2:0]             log_tpage;  // log2(table page) - 12
     logic [1:0]             encoding;
     logic                   write;      // the access needs a writable entry
-    logic                   relaxed;    // relaxed ordering is allowed
     logic [3:0][FrameW-1:0] frame;
   } desc_t;
 
@@ -334,7 +335,8 @@ package tpt_pkg;
                                             logic [2:0] log_tpage);
     return (kind <= KindMw2a) && (level <= LevelFlat) && (encoding <= EncFlagged) &&
            (log_page >= 6'(MinLogPage)) && (log_page <= 6'(MaxLogPage)) &&
-           (log_tpage <= 3'(MaxLogTPage - MinLogTPage));
+           (log_tpage <= 3'(MaxLogTPage - MinLogTPage)) &&
+           ((kind != KindPhys) || ((level == LevelInline) && (log_page == 6'(MaxLogPage))));
   endfunction
 
   // ---------------------------------------------------------------------------------------------

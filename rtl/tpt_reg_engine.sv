@@ -4,8 +4,8 @@
 
 `include "tpt_assert.svh"
 
-/// Registration engine: executes the commands (REG_MR, DEREG_MR, REREG_MR, QUERY), owns the MPT in
-/// memory, the allocation of indices and the making of keys, and clears the table at enable.
+/// Registration engine: executes the commands, owns the MPT in memory, the allocation of indices
+/// and the making of keys, and clears the table at enable.
 ///
 /// Commands are begun one after the other, in order. A write is *posted*: the engine goes on with
 /// the next command, and a second, small state machine *settles* the first one when memory has
@@ -13,17 +13,33 @@
 /// (its *tail*) is done when its fence is over, with priority over new commands.
 ///
 ///   begun                                                            settled
-///   REG    arguments, meanwhile index ─► keys, [read FREE entry]
+///   REG, ALLOC_MR, ALLOC_MW, REG_PHYS (below: REG)
+///          arguments, meanwhile index ─► keys, [read FREE entry]
 ///          ─► [sweep] ─► write VALID ································ completion
 ///   QUERY  key ─► read, check ─► completion with the entry
-///   DEREG  key ─► read, check ─► write INVALID ······················ invalidate ─► queue
-///          ··· fence ··· tail: write FREE, link into the free list ·· completion
+///   DEREG, DEALLOC_MW (below: DEREG)
+///          key ─► read, check ─► write INVALID ······················ invalidate ─► queue
+///          ··· fence ··· tail: [parent], write FREE, link into the free list ·· completion
+///   INVALIDATE
+///          key ─► read, check ─► write INVALID ······················ invalidate ─► queue
+///          ··· fence ··· tail: [parent], read, check ─► write ALLOC ─► completion
 ///   REREG  key ─► read, check ─► arguments ─► keys
 ///          ─► write new, INVALID ···································· invalidate ─► queue
 ///          ··· fence ··· tail: read, check ─► [sweep] ─► write VALID ─► completion
+///   FAST_REG_MR
+///          key ─► read, check ─► arguments ─► [sweep] ─► write VALID ─► completion
+///   BIND_MW, window not bound
+///          key ─► read, check ─► arguments, keys ─► region: key ─► read, check ─► write its count
+///          ─► write window VALID ─► completion
+///   BIND_MW, window bound (type 1)
+///          the same, but ─► write window INVALID ···················· invalidate ─► queue
+///          ··· fence ··· tail: parent, read, check ─► write VALID or ALLOC ─► completion
 ///
-/// At most one REG, one DEREG or REREG, and one tail are posted. A REREG and its tail are waited
-/// for, because the entry as it was is needed to undo them.
+/// *parent*: the region to which a window was bound has one window less: read, check, write.
+///
+/// At most one REG, one DEREG, INVALIDATE, REREG or BIND_MW, and one tail are posted. A REREG, a
+/// BIND_MW and the tails that read are waited for, because the entry as it was is needed to undo
+/// them.
 ///
 /// **Order.** Commands are settled in their order, and a completion that needs no write waits until
 /// no command before it is posted. The entry of a command is read only when no posted write can be
@@ -54,8 +70,11 @@
 ///   was before (for a DEREG it is read again, and made VALID if it is found INVALID). If that
 ///   fails as well, a new index is retired (not handed out again), and the entry of an old one is
 ///   whatever the memory kept.
+/// * FAST_REG_MR: likewise. BIND_MW: the window is not bound afterwards, even if it was before, and
+///   the regions have the counts that go with that.
 /// * Tail of a DEREG: the keys are dead and the fence is over; the index is retired.
-/// * Tail of a REREG: the entry stays INVALID (keys dead, fence over); the index is retired.
+/// * Other tails: the entry stays INVALID (keys dead, fence over); the index is retired. If what
+///   failed was the parent, that keeps its count.
 /// * Clearing: `clear_error_o`, and the unit does not become ready until disabled and enabled.
 /// An entry read for a command with a wrong CRC, or that is not what it must be: StsMptBad.
 ///
@@ -73,6 +92,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   /// Settings from the registers. All but the fence time are constant while enabled or busy.
   input  logic              enable_i,
   input  logic              plain_i,
+  input  logic              phys_i,         // physical regions may be registered
   input  logic [63:0]       mpt_base_i,
   input  logic [IndexW:0]   mpt_size_i,
   input  logic [127:0]      perm_secret_i,
@@ -156,6 +176,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     StClear,     // address of the entry to clear
     StPend,      // a fence ran out of time
     StTail,      // fence over: begin the tail
+    StTailGo,    // its parent has one window less
     StFix,       // a posted write failed: begin to undo it
     StDispatch,  // begin a command
     StKeyDec,    // key -> role, index
@@ -173,7 +194,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     StCap,       // against the table: shift by log2 of the capacity
     StSmall,
     StAlign,     // frames, one per clock, verdict two clocks later
-    StAlloc,     // room: index, or place in the queue
+    StRoom,     // room: index, or place in the queue
     StKeyWait,   // make keys
     StSweep,     // generation comes again: sweep the MTT cache
     StWrCrc,     // CRC of the entry to be written
@@ -204,17 +225,32 @@ module tpt_reg_engine import tpt_pkg::*; #(
   } job_e;
 
   /// What is written.
-  typedef enum logic [1:0] {
+  typedef enum logic [2:0] {
     WrKeep,   // cur_q as it is
     WrState,  // cur_q with another state
     WrNew,    // the region of the command
-    WrFree    // a FREE entry with a generation and a next index
+    WrFree,   // a FREE entry with a generation and a next index
+    WrMore,   // cur_q with one window more
+    WrLess,   // cur_q with one window less
+    WrWin,    // the window of the command
+    WrClean   // cur_q without its registration or binding
   } wr_e;
+
+  /// What a job is at, beside its main entry.
+  typedef enum logic [2:0] {
+    PhMain,   // the entry that the command names, or of the tail
+    PhPar,    // tail: the parent, which loses a window
+    PhNew,    // BIND_MW: the region, which gets a window
+    PhWin,    // BIND_MW: the window
+    PhFixW,   // undone BIND_MW: the window
+    PhFixN,   // undone BIND_MW: the region
+    PhFixO    // undone BIND_MW: the region to which the window was bound
+  } phase_e;
 
   /// Who waits for the answer to a write.
   typedef enum logic [1:0] {
     AnsReg,   // REG, posted
-    AnsEnd,   // first write of DEREG or REREG, posted
+    AnsEnd,   // first write of a command with a fence, posted
     AnsFree,  // tail of a DEREG, posted
     AnsFsm    // the state machine
   } ans_e;
@@ -237,9 +273,11 @@ module tpt_reg_engine import tpt_pkg::*; #(
     OfFsm   // the undone tail of a REREG: only invalidated
   } of_e;
 
-  /// A REG whose write is posted, and, while nothing is, the tail of a REREG.
+  /// A REG whose write is posted, and, while nothing is, what is waited for.
   typedef struct packed {
     logic [15:0]       id;
+    logic [3:0]        op;
+    logic              no_l;   // no L_Key
     logic [IndexW-1:0] index;
     logic              fresh;
     logic [GenW-1:0]   gen;    // of the FREE entry
@@ -249,25 +287,39 @@ module tpt_reg_engine import tpt_pkg::*; #(
     logic [FieldW-1:0] rfield;
   } reg_t;
 
-  /// A DEREG or REREG whose first write is posted.
+  /// A command with a fence whose first write is posted.
   typedef struct packed {
     logic [15:0]       id;
-    logic              rereg;
+    logic [3:0]        op;
     logic [IndexW-1:0] index;
     logic [GenW-1:0]   gen;
     logic [FieldW-1:0] lfield;
     logic [FieldW-1:0] rfield;
+    logic [IndexW-1:0] parent;  // region that loses a window, or 0
+    logic              alloc;   // it was ALLOC before, not VALID
   } end_t;
 
   /// A command that waits for its fence.
   typedef struct packed {
     logic [15:0]       id;
-    logic              rereg;
+    logic [3:0]        op;
     logic [IndexW-1:0] index;
     logic [GenW-1:0]   gen;
+    logic [IndexW-1:0] parent;  // region that loses a window, or 0
     logic [7:0]        ticket;
     logic [31:0]       since;  // clock of its entry
   } wait_t;
+
+  /// The window of a BIND_MW.
+  typedef struct packed {
+    logic [IndexW-1:0] index;
+    logic [GenW-1:0]   gen;      // before
+    logic [2:0]        kind;
+    logic              bound;    // before
+    logic [IndexW-1:0] parent;   // before
+    logic [FieldW-1:0] lfield;
+    logic [31:0]       rkey;     // from now on
+  } bind_t;
 
   // ---------------------------------------------------------------------------------------------
   // Functions
@@ -279,14 +331,14 @@ module tpt_reg_engine import tpt_pkg::*; #(
     return m;
   endfunction
 
-  // Verbs access word to the access bits of an entry: 0 to 5, 7, and relaxed ordering.
+  // Verbs access word to the access bits of an entry: 0 to 5, 7 to 9, and relaxed ordering.
   function automatic logic [AccessW-1:0] pack_access(logic [31:0] a);
     logic [AccessW-1:0] p;
     logic               unused_bits;
     unused_bits                 = ^a;
     p                           = '0;
     p[AccZeroBased:AccLocalWrite] = a[5:0];
-    p[AccHugeTlb]               = a[7];
+    p[AccFlushPersistent:AccHugeTlb] = a[9:7];
     p[AccRelaxedOrdering]       = a[VerbsRelaxedOrdering];
     return p;
   endfunction
@@ -295,8 +347,13 @@ module tpt_reg_engine import tpt_pkg::*; #(
     return (level != LevelInline) && (level != LevelFlat);
   endfunction
 
-  // What the CRC of an entry changes by when VALID becomes INVALID, or the other way.
-  localparam logic [15:0] CrcOfState = crc16_entry(MptW'(StValid ^ StInvalid));
+  function automatic logic is_window(logic [2:0] kind);
+    return (kind == KindMw1) || (kind == KindMw2) || (kind == KindMw2a);
+  endfunction
+
+  // What the CRC of an entry changes by with each bit of its state.
+  localparam logic [15:0] CrcOfState0 = crc16_entry(MptW'(2'b01));
+  localparam logic [15:0] CrcOfState1 = crc16_entry(MptW'(2'b10));
 
   // ---------------------------------------------------------------------------------------------
   // State
@@ -306,6 +363,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   fsm_e              state_d;
   init_e             init_q;
   job_e              job_q, job_d;
+  phase_e            phase_q, phase_d;
   logic              step_q, step_d;     // first write of a job, or the one after it
   wr_e               wr_kind_q, wr_kind_d;
   logic [1:0]        wr_state_q, wr_state_d;
@@ -324,6 +382,10 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic              werr_q;
   logic [IndexW-1:0] tail_index_q;       // of the waiting command whose tail is in work
   logic [GenW-1:0]   tail_gen_q;
+  logic [IndexW-1:0] tail_parent_q;
+  bind_t             bind_q;
+  logic [IndexW-1:0] mr_index_q;         // region of a BIND_MW
+  logic [GenW-1:0]   mr_gen_q;
   logic [GenW-1:0]   cur_gen, gen_next;  // generation of the entry, and that of its registration
 
   logic [IndexW:0]   fresh_q;            // next fresh index; mpt_size_i: none left
@@ -337,12 +399,14 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
   // Strobes of the state machine.
   logic    load_cmd, load_pend, load_clear, load_index, load_link, read;
+  logic    load_bind, load_mkey, load_mr, load_page, load_phase, bind_end;
   logic    fin, fin_cmd, fin_keys, fin_query, issue, fixed, fix_err;
   status_e fin_status;
   logic    cnt_clr, cnt_inc;
 
   // Between the parts.
   logic [31:0] gen_lkey, gen_rkey;      // keys of the command in work
+  logic        has_remote_q;            // they have an R_Key
   logic [FieldW-1:0] gen_lfield, gen_rfield;  // index fields of the command in work
   logic        rd_busy;                 // a read is wanted or under way
   logic        rd_stuck;                // its entry has a write on its way
@@ -354,24 +418,41 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic active;
   assign active = (init_q == InitReady) && enable_i;
 
-  logic is_reg_q, is_dereg_q, is_rereg_q, is_query_q;
+  logic is_reg_q, is_amr_q, is_amw_q, is_phys_q;        // these take an index: is_make_q
+  logic is_dereg_q, is_dealloc_q, is_inv_q, is_rereg_q; // these have a fence: is_end_q
+  logic is_fast_q, is_bind_q, is_query_q;
+  logic is_make_q, is_end_q;
+  logic is_again_q;  // its tail writes the entry again, instead of freeing it
   // With op_q, but decoded before.
   logic [3:0] op_next;
   always_ff @(posedge clk_i) begin
     if (state_q == StIdle) begin
-      is_reg_q   <= (op_next == CmdRegMr);
-      is_dereg_q <= (op_next == CmdDeregMr);
-      is_rereg_q <= (op_next == CmdReregMr);
-      is_query_q <= (op_next == CmdQuery);
+      is_reg_q     <= (op_next == CmdRegMr);
+      is_amr_q     <= (op_next == CmdAllocMr);
+      is_amw_q     <= (op_next == CmdAllocMw);
+      is_phys_q    <= (op_next == CmdRegPhys);
+      is_dereg_q   <= (op_next == CmdDeregMr);
+      is_dealloc_q <= (op_next == CmdDeallocMw);
+      is_inv_q     <= (op_next == CmdInvalidate);
+      is_rereg_q   <= (op_next == CmdReregMr);
+      is_fast_q    <= (op_next == CmdFastRegMr);
+      is_bind_q    <= (op_next == CmdBindMw);
+      is_query_q   <= (op_next == CmdQuery);
+      is_make_q    <= (op_next == CmdRegMr) || (op_next == CmdAllocMr) ||
+                      (op_next == CmdAllocMw) || (op_next == CmdRegPhys);
+      is_end_q     <= (op_next == CmdDeregMr) || (op_next == CmdDeallocMw) ||
+                      (op_next == CmdInvalidate) || (op_next == CmdReregMr);
+      is_again_q   <= (op_next == CmdInvalidate) || (op_next == CmdReregMr) ||
+                      (op_next == CmdBindMw);
     end
   end
 
   // ---------------------------------------------------------------------------------------------
-  // Posted writes. At most one REG, one DEREG or REREG and one tail wait for their answers; each
-  // has its registers here, and they are settled by a state machine of their own.
+  // Posted writes. At most one REG, one command with a fence and one tail wait for their answers;
+  // each has its registers here, and they are settled by a state machine of their own.
   // ---------------------------------------------------------------------------------------------
   reg_t       reg_q;                     // REG
-  end_t       end_q;                     // DEREG, REREG
+  end_t       end_q;                     // command with a fence
   logic       reg_busy_q, reg_done_q, reg_err_q;
   logic       end_busy_q, end_done_q, end_err_q;
   logic       end_first_q;               // if both wait: which one is older
@@ -389,13 +470,16 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic       reg_settled, end_settled, tail_settled, set_cpl_take;
   logic       push, append, restore;
   logic       restore_q, again_q;  // an index was given back; sweep before its next use
+  logic       tail_par;                  // a tail works at the parent
+  assign tail_par = (phase_q == PhPar);
 
   // In the clock after the write was taken everything about it is still there.
   logic       reg_load_q, end_load_q;
   logic [3:0] issued_q;  // what a REG has taken is not yet seen everywhere
   always_ff @(posedge clk_i) begin
     reg_load_q <= wr_take && !step_q && ((wr_ans_q == AnsReg) ||
-                                         ((job_q == JobTail) && is_rereg_q));
+                                         ((job_q == JobTail) && is_again_q && !tail_par) ||
+                                         ((job_q == JobCmd) && (wr_ans_q == AnsFsm)));
     end_load_q <= wr_take && (wr_ans_q == AnsEnd);
     issued_q   <= {issued_q[2:0], issue};
   end
@@ -408,8 +492,10 @@ module tpt_reg_engine import tpt_pkg::*; #(
   // Settled before a write is offered.
   always_ff @(posedge clk_i) begin
     wr_ans_q <= AnsFsm;
-    if ((job_q == JobCmd) && !step_q) wr_ans_q <= is_reg_q ? AnsReg : AnsEnd;
-    if ((job_q == JobTail) && !is_rereg_q) wr_ans_q <= AnsFree;
+    if ((job_q == JobCmd) && !step_q && is_make_q) wr_ans_q <= AnsReg;
+    if ((job_q == JobCmd) && !step_q && is_end_q) wr_ans_q <= AnsEnd;
+    if ((job_q == JobCmd) && (phase_q == PhWin) && bind_q.bound) wr_ans_q <= AnsEnd;
+    if ((job_q == JobTail) && !is_again_q && !tail_par) wr_ans_q <= AnsFree;
   end
 
   always_ff @(posedge clk_i) begin
@@ -428,26 +514,41 @@ module tpt_reg_engine import tpt_pkg::*; #(
   always_ff @(posedge clk_i) begin
     if (reg_load_q) begin
       reg_q.id     <= id_q;
+      reg_q.op     <= op_q;
+      reg_q.no_l   <= is_amw_q || is_bind_q;
       reg_q.index  <= index_q;
       reg_q.fresh  <= from_fresh_q;
       reg_q.gen    <= cur_gen;
       reg_q.next   <= from_fresh_q ? '0 : cur_q.bound;
-      // The tags of a REREG are in its entry.
+      // The tags of a tail are in its entry, those of a FAST_REG in the command.
       reg_q.lkey   <= gen_lkey;
       reg_q.rkey   <= gen_rkey;
       reg_q.rfield <= gen_rfield;
       if (job_q == JobTail) begin
         reg_q.lkey[7:0] <= cur_q.lkey_tag;
         reg_q.rkey[7:0] <= cur_q.rkey_tag;
+      end else if (is_fast_q) begin
+        reg_q.lkey[7:0] <= cmd_q.tag;
+        reg_q.rkey[7:0] <= has_remote_q ? cmd_q.tag : 8'd0;
+      end else if (is_bind_q) begin
+        reg_q.rkey <= bind_q.rkey;
       end
     end
     if (end_load_q) begin
       end_q.id     <= id_q;
-      end_q.rereg  <= is_rereg_q;
+      end_q.op     <= op_q;
       end_q.index  <= index_q;
+      end_q.alloc  <= (cur_q.state == StAlloc);
       end_q.gen    <= is_rereg_q ? gen_next : cur_q.gen;
       end_q.lfield <= gen_lfield;
       end_q.rfield <= gen_rfield;
+      end_q.parent <= (is_window(cur_q.kind) && (cur_q.state == StValid)) ? cur_q.bound : '0;
+      if (is_bind_q) begin
+        end_q.gen    <= bind_q.gen + 8'd1;
+        end_q.lfield <= bind_q.lfield;
+        end_q.rfield <= bind_q.rkey[31:8];
+        end_q.parent <= bind_q.parent;
+      end
     end
   end
 
@@ -465,14 +566,14 @@ module tpt_reg_engine import tpt_pkg::*; #(
       tail_err_q  <= 1'b0;
       tail_out_q  <= 2'd0;
     end else begin
-      if (issue) end_first_q <= is_reg_q;
-      reg_busy_q <= (reg_busy_q || (issue && is_reg_q)) && !reg_settled;
+      if (issue) end_first_q <= is_make_q;
+      reg_busy_q <= (reg_busy_q || (issue && is_make_q)) && !reg_settled;
       reg_done_q <= (reg_done_q || (ans_pop && (ans_now == AnsReg))) && !reg_settled;
       if (ans_pop && (ans_now == AnsReg)) reg_err_q <= wr_err_i;
-      end_busy_q <= (end_busy_q || (issue && !is_reg_q)) && !end_settled;
+      end_busy_q <= (end_busy_q || (issue && !is_make_q)) && !end_settled;
       end_done_q <= (end_done_q || (ans_pop && (ans_now == AnsEnd))) && !end_settled;
       if (ans_pop && (ans_now == AnsEnd)) end_err_q <= wr_err_i;
-      if ((state_q == StTail) && !is_rereg_q) begin
+      if ((state_q == StTailGo) && !is_again_q) begin
         tail_busy_q <= 1'b1;
         tail_more_q <= 1'b1;
         tail_err_q  <= 1'b0;
@@ -582,9 +683,10 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
   assign que_in = '{
     id:     end_q.id,
-    rereg:  end_q.rereg,
+    op:     end_q.op,
     index:  end_q.index,
     gen:    end_q.gen,
+    parent: end_q.parent,
     ticket: fence_ticket_i,
     since:  now_q
   };
@@ -632,9 +734,11 @@ module tpt_reg_engine import tpt_pkg::*; #(
   end
 
   // A tail does not begin while a posted REG has taken the last index of the list: it would not
-  // know whether to link to it. (And see StArg0.) The tail of a REREG uses the entry and waits
-  // until nothing is posted that might have to be undone meanwhile.
-  logic tail_want, tail_go_q, pend_go, pend_none_q, list_short;
+  // know whether to link to it. (And see StArg0.) A tail that reads an entry waits until nothing is
+  // posted that might have to be undone meanwhile.
+  logic tail_want, tail_go_q, pend_go, pend_none_q, list_short, head_reads;
+  assign head_reads = (head.op == CmdReregMr) || (head.op == CmdInvalidate) ||
+                      (head.op == CmdBindMw) || (head.parent != '0);
   assign tail_want  = tail_q && !tail_busy_q && !pop_q;
   assign pend_go    = timeout_q && !pop_q && !(tail_busy_q && pend_none_q);
   assign list_short = !list_any_q || list_one_q;
@@ -643,7 +747,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     pend_head_q <= pend_head;
     pend_none_q <= (pend_q == '0);
     tail_go_q   <= (issued_q == 4'd0) && !issue &&
-                   (head.rereg ? posted_none : !(reg_busy_q && !reg_q.fresh && !list_any_q));
+                   (head_reads ? posted_none : !(reg_busy_q && !reg_q.fresh && !list_any_q));
   end
 
   // ---------------------------------------------------------------------------------------------
@@ -653,36 +757,73 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic               use_tr, use_pd, use_acc;   // the command replaces these fields
   mpt_entry_t         ent;
 
-  assign cur_gen  = (is_reg_q && from_fresh_q) ? 8'd0 : cur_q.gen;
+  assign cur_gen  = (is_make_q && from_fresh_q) ? 8'd0 : cur_q.gen;
   assign gen_next = cur_gen + 8'd1;
-  assign use_tr   = is_reg_q || cmd_q.rereg[ReregTranslation];
-  assign use_pd   = is_reg_q || cmd_q.rereg[ReregPd];
-  assign use_acc  = is_reg_q || cmd_q.rereg[ReregAccess];
+  assign use_tr   = is_reg_q || is_fast_q || (is_rereg_q && cmd_q.rereg[ReregTranslation]);
+  assign use_pd   = is_make_q || (is_rereg_q && cmd_q.rereg[ReregPd]);
+  assign use_acc  = is_reg_q || is_phys_q || is_fast_q ||
+                    (is_rereg_q && cmd_q.rereg[ReregAccess]);
   assign acc_next = use_acc ? pack_access(cmd_q.access) : cur_q.access;
 
   // Selects, a clock behind what they are made of: settled before the first word is taken.
   logic sel_zero_q, sel_new_q, sel_tr_q, sel_pd_q, sel_acc_q, sel_state_q, sel_free_q, sel_crc_q;
+  logic sel_more_q, sel_less_q, sel_win_q, sel_clean_q, sel_make_q, sel_fast_q;
   always_ff @(posedge clk_i) begin
-    sel_zero_q  <= (wr_kind_q == WrFree) || ((wr_kind_q == WrNew) && is_reg_q);
+    sel_zero_q  <= (wr_kind_q == WrFree) || ((wr_kind_q == WrNew) && is_make_q) ||
+                   (wr_kind_q == WrWin);
     sel_new_q   <= (wr_kind_q == WrNew);
+    sel_make_q  <= (wr_kind_q == WrNew) && is_make_q;
+    sel_fast_q  <= (wr_kind_q == WrNew) && is_fast_q;
     sel_tr_q    <= (wr_kind_q == WrNew) && use_tr;
     sel_pd_q    <= (wr_kind_q == WrNew) && use_pd;
     sel_acc_q   <= (wr_kind_q == WrNew) && use_acc;
-    sel_state_q <= (wr_kind_q == WrNew) || (wr_kind_q == WrState);
+    sel_state_q <= (wr_kind_q == WrNew) || (wr_kind_q == WrState) || (wr_kind_q == WrWin) ||
+                   (wr_kind_q == WrClean);
     sel_free_q  <= (wr_kind_q == WrFree) && (job_q != JobClear);
-    sel_crc_q   <= (wr_kind_q == WrFree) || (wr_kind_q == WrNew);
+    sel_more_q  <= (wr_kind_q == WrMore);
+    sel_less_q  <= (wr_kind_q == WrLess);
+    sel_win_q   <= (wr_kind_q == WrWin);
+    sel_clean_q <= (wr_kind_q == WrClean);
+    sel_crc_q   <= (wr_kind_q != WrKeep) && (wr_kind_q != WrState);
   end
+
+  // Of a window that is bound; else it only has its keys.
+  logic win_bound_q;
+  always_ff @(posedge clk_i) win_bound_q <= (phase_q == PhWin) && (cmd_q.length != 64'd0);
 
   always_comb begin
     ent = sel_zero_q ? '0 : cur_q;
     if (sel_state_q) ent.state = wr_state_q;
     if (sel_new_q) begin
       ent.gen      = gen_next;
-      ent.lkey_tag = gen_lkey[7:0];
+      ent.lkey_tag = is_amw_q ? 8'd0 : gen_lkey[7:0];
       ent.rkey_tag = gen_rkey[7:0];
     end
+    if (sel_fast_q) begin
+      ent.lkey_tag = cmd_q.tag;
+      ent.rkey_tag = cmd_q.tag;
+    end
+    if (sel_make_q) begin
+      ent.log_page = 6'(MinLogPage);
+      if (is_amr_q) begin
+        ent.kind     = KindFrmr;
+        ent.rinv_en  = cmd_q.flags[FlagRemoteInv];
+        ent.cap      = cmd_q.length[CapW-1:0];
+        ent.log_page = cmd_q.log_page;
+        ent.encoding = cmd_q.encoding;
+      end
+      if (is_amw_q) begin
+        ent.kind = !cmd_q.flags[FlagMw2] ? KindMw1 : cmd_q.flags[FlagMw2a] ? KindMw2a : KindMw2;
+      end
+      if (is_phys_q) begin
+        ent.kind     = KindPhys;
+        ent.start    = cmd_q.start;
+        ent.length   = cmd_q.length;
+        ent.log_page = 6'(MaxLogPage);
+      end
+    end
     if (sel_acc_q) ent.access = pack_access(cmd_q.access);
-    if (sel_pd_q) ent.pd = is_reg_q ? cmd_q.pd : cmd_q.new_pd;
+    if (sel_pd_q) ent.pd = is_make_q ? cmd_q.pd : cmd_q.new_pd;
     if (sel_tr_q) begin
       ent.start     = cmd_q.start;
       ent.length    = cmd_q.length;
@@ -691,6 +832,33 @@ module tpt_reg_engine import tpt_pkg::*; #(
       ent.level     = cmd_q.level;
       ent.log_tpage = is_tree(cmd_q.level) ? 3'(cmd_q.log_tpage - 5'(MinLogTPage)) : 3'd0;
       for (int unsigned f = 0; f < 4; f++) ent.frame[f] = cmd_q.frame[f][63:12];
+    end
+    if (sel_more_q) ent.bound = cur_q.bound + 1'b1;
+    if (sel_less_q) ent.bound = cur_q.bound - 1'b1;
+    if (sel_win_q) begin
+      ent.kind     = bind_q.kind;
+      ent.pd       = cmd_q.pd;
+      ent.log_page = 6'(MinLogPage);
+      ent.gen      = (phase_q == PhWin) ? bind_q.gen + 8'd1 : bind_q.gen;
+      ent.rkey_tag = (phase_q == PhWin) ? bind_q.rkey[7:0] : cmd_q.key[7:0];
+      if (win_bound_q) begin
+        ent.access   = pack_access(cmd_q.access);
+        ent.start    = cmd_q.start;
+        ent.length   = cmd_q.length;
+        ent.qpn      = (bind_q.kind == KindMw1) ? '0 : cmd_q.qpn;
+        ent.bound    = mr_index_q;
+        ent.frame[0] = FrameW'({mr_gen_q, cmd_q.mkey[31:8]});
+      end
+    end
+    if (sel_clean_q) begin
+      ent.access    = '0;
+      ent.start     = '0;
+      ent.length    = '0;
+      ent.qpn       = '0;
+      ent.bound     = '0;
+      ent.frame     = '0;
+      ent.level     = '0;
+      ent.log_tpage = '0;
     end
     // FREE, in a tail: the index itself with its generation; then the old tail of the list, which
     // gets this index as its next one. Undone: as it was. While clearing: zero.
@@ -730,11 +898,16 @@ module tpt_reg_engine import tpt_pkg::*; #(
     if (load_clear) crc_q <= 16'd0;
   end
 
+  logic [1:0]  state_diff;
+  logic [15:0] crc_state;
+  assign state_diff = sel_state_q ? (cur_q.state ^ wr_state_q) : 2'd0;
+  assign crc_state  = (state_diff[0] ? CrcOfState0 : 16'd0) ^ (state_diff[1] ? CrcOfState1 : 16'd0);
+
   mpt_entry_t wr_entry;
   always_comb begin
     wr_entry     = ent;
     // An entry that is kept, but for its state, had the right CRC.
-    wr_entry.crc = sel_crc_q ? crc_q : (cur_q.crc ^ (sel_state_q ? CrcOfState : 16'd0));
+    wr_entry.crc = sel_crc_q ? crc_q : (cur_q.crc ^ crc_state);
   end
   assign wr_data_o = wr_entry;
 
@@ -742,47 +915,121 @@ module tpt_reg_engine import tpt_pkg::*; #(
   // Checks of the entry read
   // ---------------------------------------------------------------------------------------------
   typedef struct packed {
-    logic crc;    // wrong CRC or state that does not exist
-    logic valid;  // state VALID
+    logic crc;    // wrong CRC
+    logic live;   // state VALID or ALLOC
+    logic state;  // of the two, the one that the command does not take
     logic free;   // state FREE
     logic inval;  // state INVALID
     logic field;  // illegal field
     logic tag;    // role or tag wrong
     logic kind;
     logic pd;
+    logic rinv;   // remote invalidation not allowed
+    logic qp;     // remote invalidation from another queue pair
     logic bound;
     logic gen;    // not the generation of the waiting command
     logic next;   // free list leads outside the table
   } chk_t;
   chk_t chk_q;
 
+  // The role of the key that the command takes, and whether the entry has it.
+  logic chk_window, chk_region, chk_local, chk_remote, chk_remote_right, chk_role;
+  assign chk_window = is_window(cur_q.kind);
+  assign chk_region = (cur_q.kind == KindMr) || (cur_q.kind == KindFrmr);
+  assign chk_local  = is_dereg_q || is_rereg_q || is_query_q || is_fast_q ||
+                      (is_inv_q && !cmd_q.flags[FlagRemoteInv]);
+  assign chk_remote = is_bind_q || is_dealloc_q || is_inv_q || (is_query_q && chk_window);
+  assign chk_remote_right = chk_window || cur_q.access[AccRemoteWrite] ||
+                            cur_q.access[AccRemoteRead] || cur_q.access[AccRemoteAtomic] ||
+                            cur_q.access[AccFlushGlobal] || cur_q.access[AccFlushPersistent];
+  assign chk_role   = (role_q == RoleLocal) ? (chk_local && !chk_window)
+                                            : (chk_remote && chk_remote_right);
+
+  logic chk_kind;
+  always_comb begin
+    chk_kind = chk_window;  // BIND_MW, DEALLOC_MW
+    if (is_dereg_q) chk_kind = chk_region || (cur_q.kind == KindPhys);
+    if (is_rereg_q) chk_kind = (cur_q.kind == KindMr);
+    if (is_fast_q) chk_kind = (cur_q.kind == KindFrmr);
+    if (is_query_q) chk_kind = 1'b1;
+    if (is_inv_q) begin
+      chk_kind = (cur_q.kind == KindFrmr) || (chk_window && (cur_q.kind != KindMw1));
+    end
+  end
+
   always_ff @(posedge clk_i) begin
-    chk_q.crc   <= (crc_q != cur_q.crc) || (cur_q.state == 2'd3);
-    chk_q.valid <= (cur_q.state == StValid);
+    chk_q.crc   <= (crc_q != cur_q.crc);
+    chk_q.live  <= (cur_q.state == StValid) || (cur_q.state == StAlloc);
+    chk_q.state <= (is_inv_q && (cur_q.state != StValid)) ||
+                   (is_fast_q && (cur_q.state != StAlloc)) ||
+                   (is_bind_q && (cur_q.kind != KindMw1) && (cur_q.state != StAlloc));
     chk_q.free  <= (cur_q.state == StFree);
     chk_q.inval <= (cur_q.state == StInvalid);
     chk_q.field <= !mpt_fields_legal(cur_q.kind, cur_q.level, cur_q.encoding, cur_q.log_page,
                                      cur_q.log_tpage);
-    chk_q.tag   <= (role_q != RoleLocal) || (cur_q.lkey_tag != cmd_q.key[7:0]);
-    chk_q.kind  <= (cur_q.kind != KindMr);
+    chk_q.tag   <= !chk_role ||
+                   (((role_q == RoleLocal) ? cur_q.lkey_tag : cur_q.rkey_tag) != cmd_q.key[7:0]);
+    chk_q.kind  <= !chk_kind;
     chk_q.pd    <= (cur_q.pd != cmd_q.pd);
-    chk_q.bound <= (cur_q.bound != '0);
+    chk_q.rinv  <= is_inv_q && cmd_q.flags[FlagRemoteInv] && !chk_window && !cur_q.rinv_en;
+    chk_q.qp    <= is_inv_q && cmd_q.flags[FlagRemoteInv] && chk_window &&
+                   (cur_q.qpn != cmd_q.qpn);
+    chk_q.bound <= (is_end_q && !chk_window) && (cur_q.bound != '0);
     chk_q.gen   <= (cur_q.gen != tail_gen_q);
     chk_q.next  <= !list_one_q &&
                    ((cur_q.bound == '0) || ({1'b0, cur_q.bound} >= mpt_size_i));
   end
 
   // The key rules of a command, first failure wins; StsOk if all hold.
-  function automatic status_e key_status(chk_t c, logic query);
+  function automatic status_e key_status(chk_t c);
     logic unused_bits;
     unused_bits = ^c;
     if (c.crc) return StsMptBad;
-    if (!c.valid) return StsKeyState;
+    if (!c.live) return StsKeyState;
     if (c.field) return StsMptBad;
     if (c.tag) return StsKeyTag;
     if (c.kind) return StsKeyKind;
     if (c.pd) return StsKeyPd;
-    if (c.bound && !query) return StsBound;
+    if (c.rinv) return StsRemoteInv;
+    if (c.qp) return StsKeyQp;
+    if (c.state) return StsKeyState;
+    if (c.bound) return StsBound;
+    return StsOk;
+  endfunction
+
+  // The region of a BIND_MW, and the parent that loses a window.
+  typedef struct packed {
+    logic key;
+    logic pd;
+    logic rights;
+    logic bounds;
+    logic none;    // parent: has no windows, or is no region
+  } mr_t;
+  mr_t         mr_q;
+  logic [64:0] mr_before_q, mr_room_q;  // bytes before the window, and in the region beside it
+  always_ff @(posedge clk_i) begin
+    mr_before_q <= {1'b0, cmd_q.start} - {1'b0, cur_q.start};
+    mr_room_q   <= {1'b0, cur_q.length} - {1'b0, cmd_q.length};
+    mr_q.key    <= (cur_q.state != StValid) || (role_q != RoleLocal) || !chk_region ||
+                   (cur_q.lkey_tag != cmd_q.mkey[7:0]);
+    mr_q.pd     <= (cur_q.pd != cmd_q.pd);
+    mr_q.rights <= !cur_q.access[AccMwBind] || cur_q.access[AccZeroBased] ||
+                   ((cmd_q.access[AccRemoteWrite] || cmd_q.access[AccRemoteAtomic]) &&
+                    !cur_q.access[AccLocalWrite]);
+    mr_q.bounds <= mr_before_q[64] || mr_room_q[64] || (mr_before_q[63:0] > mr_room_q[63:0]);
+    mr_q.none   <= (cur_q.state != StValid) || !chk_region || (cur_q.bound == '0);
+  end
+
+  function automatic status_e mr_status(chk_t c, mr_t m);
+    logic unused_bits;
+    unused_bits = ^{c, m};
+    if (c.crc) return StsMptBad;
+    if (!c.live) return StsMrKey;
+    if (c.field) return StsMptBad;
+    if (m.key) return StsMrKey;
+    if (m.pd) return StsMrPd;
+    if (m.rights) return StsMrRights;
+    if (m.bounds) return StsMrBounds;
     return StsOk;
   endfunction
 
@@ -807,6 +1054,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic [5:0]            shift_q;      // bits still to shift
   logic                  shift_big_q;  // at least 4
   logic                  shift_any_q;  // at least 1
+  logic                  many_q;      // more pages than a FAST_REG may have
   logic [5:0]            cap_q;        // log2 of the pages that the table holds
   logic [1:0]            last_page_q;  // level 0: number of the last page
   logic [5:0]            align_log, align_q;
@@ -816,6 +1064,18 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic                  frame_used, frame_used_q, frame_bad_q, small_q;
   logic [MaxLogPage-1:0] frame_q;
   logic [3:1]            frame_drop_q;  // not used: stored as 0
+
+  // Access flags that the command may have.
+  logic [31:0] known;
+  always_comb begin
+    known = KnownAccess;
+    if (is_phys_q) known = KnownPhysAccess;
+    if (is_amr_q || is_amw_q) known = '0;
+    if (is_bind_q) begin
+      known               = KnownMwAccess;
+      known[AccZeroBased] = (cur_q.kind != KindMw1);
+    end
+  end
 
   assign tpage_bits = 4'(cmd_q.log_tpage - 5'd3);
   always_comb begin
@@ -845,9 +1105,10 @@ module tpt_reg_engine import tpt_pkg::*; #(
     // Too many pages: something is left after both shifts, but for the exact end of the table.
     small_q      <= (page_q[64:1] != 64'd0) || (page_q[0] && sticky_q);
     // Plain rules, all from the command.
-    arg_q.length <= (cmd_q.length == 64'd0);
+    arg_q.length <= (cmd_q.length == 64'd0) || (is_amr_q && (cmd_q.length[63:CapW] != '0));
     arg_q.wrap   <= sum_q[64] && (sum_q[63:0] != 64'd0);
-    arg_q.flags  <= ((cmd_q.access & ~KnownAccess) != 32'd0);
+    arg_q.flags  <= ((cmd_q.access & ~known) != 32'd0) ||
+                    (is_amw_q && cmd_q.flags[FlagMw2a] && !cmd_q.flags[FlagMw2]);
     arg_q.access <= (cmd_q.access[AccRemoteWrite] || cmd_q.access[AccRemoteAtomic]) &&
                     !cmd_q.access[AccLocalWrite];
     arg_q.page   <= (cmd_q.log_page < 6'(MinLogPage)) || (cmd_q.log_page > 6'(MaxLogPage));
@@ -884,6 +1145,9 @@ module tpt_reg_engine import tpt_pkg::*; #(
           shift_any_q <= (shift_q != 6'd1);
         end else if (state_q == StPage) begin
           last_page_q <= page_q[1:0] - {1'b0, !sticky_q};
+          many_q      <= is_fast_q && ((page_q[64:CapW] != '0) ||
+                                       ((CapW + 1)'(page_q[CapW-1:0]) + (CapW + 1)'(sticky_q) >
+                                        {1'b0, cur_q.cap}));
           shift_q     <= cap_q;           // at least 2
           shift_big_q <= (cap_q[5:2] != 4'd0);
           shift_any_q <= 1'b1;
@@ -893,15 +1157,28 @@ module tpt_reg_engine import tpt_pkg::*; #(
     endcase
   end
 
-  // The plain rules that apply, first failure wins.
-  function automatic status_e arg_status(arg_t a, logic tr, logic acc);
-    if (tr && a.length) return StsBadLength;
-    if (tr && a.wrap) return StsBadWrap;
-    if (acc && a.flags) return StsBadFlags;
-    if (acc && a.access) return StsBadAccess;
-    if (tr && a.page) return StsBadPageSize;
-    if (tr && a.enc) return StsBadEncoding;
-    if (tr && a.level) return StsBadLevel;
+  // The plain rules that apply, first failure wins. Those of the page and the encoding of a
+  // FAST_REG were decided when its region was allocated.
+  arg_t arg_use;
+  always_comb begin
+    arg_use.length = use_tr || is_phys_q || is_amr_q || (is_bind_q && (cur_q.kind != KindMw1));
+    arg_use.wrap   = use_tr || is_phys_q || is_bind_q;
+    arg_use.flags  = use_acc || is_amr_q || is_amw_q || is_bind_q;
+    arg_use.access = use_acc;
+    arg_use.page   = (use_tr && !is_fast_q) || is_amr_q;
+    arg_use.enc    = (use_tr && !is_fast_q) || is_amr_q;
+    arg_use.level  = use_tr;
+  end
+
+  function automatic status_e arg_status(arg_t a, logic bind_mw);
+    if (bind_mw && a.flags) return StsBadFlags;
+    if (a.length) return StsBadLength;
+    if (a.wrap) return StsBadWrap;
+    if (a.flags) return StsBadFlags;
+    if (a.access) return StsBadAccess;
+    if (a.page) return StsBadPageSize;
+    if (a.enc) return StsBadEncoding;
+    if (a.level) return StsBadLevel;
     return StsOk;
   endfunction
 
@@ -917,18 +1194,18 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
   logic gen_start_q, gen_decode_q;
   always_ff @(posedge clk_i) begin
-    gen_start_q  <= rst_ni && (load_cmd || ((state_q == StArg1) && is_reg_q) ||
-                               (state_q == StTail));
-    gen_decode_q <= load_cmd;
+    gen_start_q  <= rst_ni && (load_cmd || ((state_q == StArg1) && is_make_q) ||
+                               (state_q == StTailGo) || load_mkey);
+    gen_decode_q <= load_cmd || load_mkey;
   end
 
   // The access of a tail is in its entry.
   logic [AccessW-1:0] acc_keys;
-  logic               has_remote_q;
   assign acc_keys = (job_q == JobTail) ? cur_q.access : acc_next;
   always_ff @(posedge clk_i) begin
     has_remote_q <= acc_keys[AccRemoteWrite] || acc_keys[AccRemoteRead] ||
-                    acc_keys[AccRemoteAtomic];
+                    acc_keys[AccRemoteAtomic] || acc_keys[AccFlushGlobal] ||
+                    acc_keys[AccFlushPersistent] || is_amr_q || is_amw_q || is_bind_q;
   end
 
   always_ff @(posedge clk_i) idx_bad_q <= ({1'b0, dec_index} >= mpt_size_i);
@@ -939,9 +1216,9 @@ module tpt_reg_engine import tpt_pkg::*; #(
     .rst_ni,
     .start_i       (gen_start_q),
     .decode_i      (gen_decode_q),
-    .field_i       (cmd_q.key[31:8]),
+    .field_i       ((phase_q == PhNew) ? cmd_q.mkey[31:8] : cmd_q.key[31:8]),
     .index_i       (index_q),
-    .gen_valid_i   ((is_reg_q && from_fresh_q) || rd_got_q),
+    .gen_valid_i   ((is_make_q && from_fresh_q) || rd_got_q),
     .gen_i         (gen_next),
     .has_remote_i  (has_remote_q),
     .plain_i,
@@ -963,13 +1240,23 @@ module tpt_reg_engine import tpt_pkg::*; #(
   // ---------------------------------------------------------------------------------------------
   status_e key_sts_q, arg_sts_q;
   logic    key_ok_q, arg_ok_q;
+  status_e mr_sts_q;
+  logic    mr_ok_q, par_bad_q, fields_q, zero_q;
+  logic    own_tag;  // the command brings the new tag
+  assign own_tag = is_fast_q || (is_bind_q && (cur_q.kind != KindMw1));
   // The entry is not what a tail, the free list, or an undo expects.
   logic    tail_bad_q, list_bad_q, fix_bad_q;
   always_ff @(posedge clk_i) begin
-    key_sts_q  <= key_status(chk_q, is_query_q);
-    key_ok_q   <= (key_status(chk_q, is_query_q) == StsOk);
-    arg_sts_q  <= arg_status(arg_q, use_tr, use_acc);
-    arg_ok_q   <= (arg_status(arg_q, use_tr, use_acc) == StsOk);
+    key_sts_q  <= key_status(chk_q);
+    key_ok_q   <= (key_status(chk_q) == StsOk);
+    mr_sts_q   <= mr_status(chk_q, mr_q);
+    mr_ok_q    <= (mr_status(chk_q, mr_q) == StsOk);
+    par_bad_q  <= chk_q.crc || chk_q.field || mr_q.none;
+    arg_sts_q  <= arg_status(arg_q & arg_use, is_bind_q);
+    arg_ok_q   <= ((arg_q & arg_use) == '0);
+    fields_q   <= gen_fields_valid;
+    // A tag that the command brings would make the key 0.
+    zero_q     <= (cmd_q.tag == 8'd0) && ((gen_rfield == '0) || (is_fast_q && (gen_lfield == '0)));
     tail_bad_q <= chk_q.crc || !chk_q.inval || chk_q.gen;
     list_bad_q <= chk_q.crc || !chk_q.free || chk_q.next;
     fix_bad_q  <= chk_q.crc || !chk_q.inval;
@@ -978,6 +1265,11 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic fix_reg;  // what is undone is a REG
   assign fix_reg = (of_q == OfReg);
   logic undo;       // write cur_q again
+  logic fix_next;   // next step of undoing a BIND_MW
+  logic fixed_q;    // it has been undone
+  logic undoing;
+  assign undoing = (phase_q == PhFixW) || (phase_q == PhFixN) || (phase_q == PhFixO);
+  always_ff @(posedge clk_i) fixed_q <= fixed || (fixed_q && (state_q == StEndWait));
   logic clear_more;
   logic clr_left_q;  // entries are left to clear
   assign clear_more = (init_q == InitClear) && enable_i && clr_left_q;
@@ -993,6 +1285,13 @@ module tpt_reg_engine import tpt_pkg::*; #(
     load_clear   = 1'b0;
     load_index   = 1'b0;
     load_link    = 1'b0;
+    load_bind    = 1'b0;
+    load_mkey    = 1'b0;
+    load_mr      = 1'b0;
+    load_page    = 1'b0;
+    load_phase   = 1'b0;
+    bind_end     = 1'b0;
+    phase_d      = phase_q;
     read         = 1'b0;
     fin          = 1'b0;
     fin_status   = StsOk;
@@ -1002,6 +1301,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     fixed        = 1'b0;
     fix_err      = 1'b0;
     undo         = 1'b0;
+    fix_next     = 1'b0;
     cnt_clr      = 1'b0;
     cnt_inc      = 1'b0;
 
@@ -1009,6 +1309,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
       StIdle: begin
         cnt_clr = 1'b1;
         step_d  = 1'b0;
+        phase_d = PhMain;
         if (fix_q) begin
           job_d   = JobFix;
           state_d = StFix;
@@ -1040,8 +1341,20 @@ module tpt_reg_engine import tpt_pkg::*; #(
         fin_status = StsPending;
       end
 
+      // A window's parent first.
       StTail: begin
-        if (is_rereg_q) begin
+        if (tail_parent_q != '0) begin
+          phase_d    = PhPar;
+          load_phase = 1'b1;
+          read       = 1'b1;
+          state_d    = StRdWait;
+        end else begin
+          state_d = StTailGo;
+        end
+      end
+      StTailGo: begin
+        cnt_clr = 1'b1;
+        if (is_again_q) begin
           read    = 1'b1;
           state_d = StRdWait;
         end else begin
@@ -1068,20 +1381,23 @@ module tpt_reg_engine import tpt_pkg::*; #(
         fin = 1'b1;
         if (!active) fin_status = StsDisabled;
         else if (is_rereg_q && (cmd_q.rereg == 3'd0)) fin_status = StsBadRereg;
-        else if (!(is_reg_q || is_dereg_q || is_rereg_q || is_query_q)) fin_status = StsBadOp;
-        else begin
+        else if (is_phys_q && !phys_i) fin_status = StsPrivilege;
+        else if (!(is_make_q || is_end_q || is_fast_q || is_bind_q || is_query_q)) begin
+          fin_status = StsBadOp;
+        end else begin
           fin = 1'b0;
-          if ((is_dereg_q || is_rereg_q) && que_full && (pend_q == '0)) state_d = StIdle;
-          else if (is_reg_q) state_d = StArg0;
+          if ((is_end_q || is_bind_q) && que_full && (pend_q == '0)) state_d = StIdle;
+          else if (is_make_q) state_d = StArg0;
           else state_d = StKeyDec;
         end
       end
 
       StKeyDec: if (dec_valid) state_d = StKeyLim;
       StKeyLim: begin
+        load_mr = (phase_q == PhNew);
         if (idx_bad_q) begin
           fin        = 1'b1;
-          fin_status = StsKeyIndex;
+          fin_status = (phase_q == PhNew) ? StsMrKey : StsKeyIndex;
         end else begin
           read    = 1'b1;
           state_d = StRdWait;
@@ -1098,12 +1414,14 @@ module tpt_reg_engine import tpt_pkg::*; #(
             if (job_q == JobFix) begin
               fixed   = 1'b1;
               state_d = StIdle;
+            end else if (undoing) begin
+              fix_next = 1'b1;
             end else begin
               fin        = 1'b1;
               fin_status = StsBus;
             end
           end
-        end else if (rd_stuck && fix_q && (job_q == JobCmd)) begin
+        end else if (rd_stuck && fix_q && (job_q == JobCmd) && !undoing) begin
           state_d = StIdle;
         end
       end
@@ -1119,31 +1437,56 @@ module tpt_reg_engine import tpt_pkg::*; #(
       StResult: begin
         cnt_clr    = 1'b1;
         wr_state_d = StValid;
-        if (job_q == JobTail) begin
+        if (tail_par) begin
+          wr_kind_d = WrLess;
+          state_d   = StWrCrc;
+          if (par_bad_q) begin
+            fin        = 1'b1;
+            fin_status = StsMptBad;
+          end
+        end else if (job_q == JobTail) begin
           wr_kind_d = WrState;
+          if (is_inv_q) begin
+            wr_kind_d  = WrClean;
+            wr_state_d = StAlloc;
+          end else if (is_bind_q && (cur_q.length == '0)) begin
+            wr_state_d = StAlloc;
+          end
           if (tail_bad_q) begin
             fin        = 1'b1;
             fin_status = StsMptBad;
           end else if (!gen_fields_valid) begin
             state_d = StResult;
-          end else if (cur_q.gen == '0) begin
+          end else if (is_rereg_q && (cur_q.gen == '0)) begin
             state_d = StSweep;
           end else begin
-            state_d = StWrSet;
+            state_d = is_inv_q ? StWrCrc : StWrSet;
           end
         end else if (job_q == JobFix) begin
           wr_kind_d = WrState;
+          if (end_q.alloc) wr_state_d = StAlloc;
           if (fix_bad_q) begin
             fixed   = 1'b1;
             state_d = StIdle;
           end else begin
             state_d = StWrSet;
           end
-        end else if (is_reg_q) begin
+        end else if (is_make_q) begin
           state_d = StKeyWait;
           if (list_bad_q) begin
             fin        = 1'b1;
             fin_status = StsMptBad;
+          end
+        end else if (undoing) begin
+          wr_kind_d = WrLess;
+          state_d   = StWrCrc;
+          if (par_bad_q) fix_next = 1'b1;
+        end else if (phase_q == PhNew) begin
+          wr_kind_d = WrMore;
+          state_d   = StWrCrc;
+          if (!mr_ok_q) begin
+            fin        = 1'b1;
+            fin_status = mr_sts_q;
           end
         end else if (!key_ok_q) begin
           fin        = 1'b1;
@@ -1151,8 +1494,14 @@ module tpt_reg_engine import tpt_pkg::*; #(
         end else if (is_query_q) begin
           fin       = 1'b1;
           fin_query = 1'b1;
-        end else if (is_rereg_q) begin
-          state_d = StArg0;
+        end else if (own_tag && !(gen_fields_valid && fields_q)) begin
+          state_d = StResult;
+        end else if (own_tag && zero_q) begin
+          fin        = 1'b1;
+          fin_status = StsKeyTag;
+        end else if (is_rereg_q || is_fast_q || is_bind_q) begin
+          load_page = is_fast_q;
+          state_d   = StArg0;
         end else begin
           wr_kind_d  = WrState;
           wr_state_d = StInvalid;
@@ -1174,15 +1523,15 @@ module tpt_reg_engine import tpt_pkg::*; #(
       // The index of a REG is chosen before its arguments are known to be good: the keys can be
       // begun, and the entry can be read, meanwhile.
       StArg0: begin
-        load_index = is_reg_q;
+        load_index = is_make_q;
         state_d    = StArg1;
-        if (is_reg_q && !fresh_any_q && list_short && tail_busy_q) begin
+        if (is_make_q && !fresh_any_q && list_short && tail_busy_q) begin
           load_index = 1'b0;
           state_d    = fix_q ? StIdle : StArg0;
         end
       end
       StArg1: begin
-        read    = is_reg_q && from_list_q;
+        read    = is_make_q && from_list_q;
         state_d = StArg2;
       end
       StArg2: state_d = StArg3;
@@ -1191,14 +1540,14 @@ module tpt_reg_engine import tpt_pkg::*; #(
           fin        = 1'b1;
           fin_status = arg_sts_q;
         end else begin
-          state_d = use_tr ? StPage : StAlloc;
+          state_d = use_tr ? StPage : StRoom;
         end
       end
       StPage: if (!shift_any_q) state_d = StCap;
       StCap:  if (!shift_any_q) state_d = StSmall;
       StSmall: begin
         cnt_clr = 1'b1;
-        if (small_q) begin
+        if (small_q || many_q) begin
           fin        = 1'b1;
           fin_status = StsTableSmall;
         end else begin
@@ -1211,15 +1560,15 @@ module tpt_reg_engine import tpt_pkg::*; #(
           fin        = 1'b1;
           fin_status = StsTableAlign;
         end else if (cnt_q == 4'd5) begin
-          state_d = StAlloc;
+          state_d = StRoom;
         end
       end
 
-      StAlloc: begin
-        if (is_rereg_q) begin
+      StRoom: begin
+        if (!is_make_q) begin
           if (!posted_none) begin
             if (fix_q) state_d = StIdle;
-          end else if (que_full) begin
+          end else if (que_full && (is_rereg_q || (is_bind_q && (cur_q.state == StValid)))) begin
             if (pend_q == '0) begin
               state_d = StIdle;
             end else begin
@@ -1243,9 +1592,25 @@ module tpt_reg_engine import tpt_pkg::*; #(
         cnt_clr = 1'b1;
         if (keys_take) begin
           wr_kind_d  = WrNew;
-          wr_state_d = is_reg_q ? StValid : StInvalid;
-          if (is_reg_q && ((&cur_gen) || again_q)) state_d = StSweep;
-          else state_d = StWrCrc;
+          wr_state_d = (is_reg_q || is_phys_q || is_fast_q) ? StValid :
+                       is_rereg_q ? StInvalid : StAlloc;
+          if (is_bind_q) begin
+            load_bind = 1'b1;
+            if (cmd_q.length == '0) begin
+              phase_d    = PhWin;
+              wr_kind_d  = WrWin;
+              wr_state_d = (cur_q.state == StValid) ? StInvalid : StAlloc;
+              state_d    = StWrCrc;
+            end else begin
+              phase_d   = PhNew;
+              load_mkey = 1'b1;
+              state_d   = StKeyDec;
+            end
+          end else if ((is_make_q || is_fast_q) && ((&cur_gen) || (is_make_q && again_q))) begin
+            state_d = StSweep;
+          end else begin
+            state_d = StWrCrc;
+          end
         end
       end
 
@@ -1269,7 +1634,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
             AnsReg: issue = 1'b1;
             AnsEnd: begin
               issue = 1'b1;
-              if (is_rereg_q) state_d = StEndWait;
+              if (is_rereg_q || is_bind_q) state_d = StEndWait;
             end
             AnsFree: begin
               if (!step_q && list_any_q) begin
@@ -1289,14 +1654,57 @@ module tpt_reg_engine import tpt_pkg::*; #(
       StWrWait: if (fsm_answer) state_d = StWrDone;
 
       StWrDone: begin
+        cnt_clr = 1'b1;
         state_d = StIdle;
-        if (job_q == JobTail) begin
+        if (tail_par) begin
+          if (werr_q) begin
+            fin        = 1'b1;
+            fin_status = StsBus;
+          end else begin
+            phase_d    = PhMain;
+            load_phase = 1'b1;
+            state_d    = StTailGo;
+          end
+        end else if (job_q == JobTail) begin
           if (werr_q && !step_q) undo = 1'b1;
           else if (step_q) state_d = StInvWait;
           else begin
             fin      = 1'b1;
-            fin_keys = 1'b1;
+            fin_keys = !is_inv_q;
           end
+        end else if (is_fast_q) begin
+          if (werr_q && !step_q) undo = 1'b1;
+          else begin
+            fin        = 1'b1;
+            fin_status = step_q ? StsBus : StsOk;
+            fin_keys   = !step_q;
+          end
+        end else if (is_bind_q) begin
+          unique case (phase_q)
+            PhNew: begin
+              if (step_q) begin
+                fin        = 1'b1;
+                fin_status = StsBus;
+              end else if (werr_q) begin
+                undo = 1'b1;
+              end else begin
+                phase_d    = PhWin;
+                load_phase = 1'b1;
+                wr_kind_d  = WrWin;
+                wr_state_d = bind_q.bound ? StInvalid : StValid;
+                state_d    = StWrCrc;
+              end
+            end
+            PhWin: begin
+              if (werr_q) begin
+                fix_next = 1'b1;
+              end else begin
+                fin      = 1'b1;
+                fin_keys = 1'b1;
+              end
+            end
+            default: fix_next = 1'b1;
+          endcase
         end else begin
           fixed   = 1'b1;
           fix_err = werr_q;
@@ -1305,8 +1713,14 @@ module tpt_reg_engine import tpt_pkg::*; #(
       end
 
       StEndWait: begin
-        if (!end_busy_q) state_d = StIdle;
-        else if (fix_q) undo = 1'b1;
+        cnt_clr = 1'b1;
+        if (!end_busy_q) begin
+          state_d  = StIdle;
+          bind_end = is_bind_q;
+        end else if (fix_q) begin
+          if (is_bind_q) fix_next = !fixed_q;
+          else undo = 1'b1;
+        end
       end
 
       StInvWait: begin
@@ -1334,6 +1748,32 @@ module tpt_reg_engine import tpt_pkg::*; #(
       wr_kind_d = WrKeep;
       state_d   = StWrSet;
     end
+    // A BIND_MW that failed at its window: that is written as one that is not bound; then each
+    // region that would count it, or has counted it, has one window less. Errors change nothing.
+    if (fix_next) begin
+      step_d     = 1'b1;
+      load_phase = 1'b1;
+      if (phase_q == PhWin) begin
+        phase_d    = PhFixW;
+        wr_kind_d  = WrWin;
+        wr_state_d = StAlloc;
+        state_d    = StWrCrc;
+      end else if ((phase_q == PhFixW) && (cmd_q.length != '0)) begin
+        phase_d = PhFixN;
+        read    = 1'b1;
+        state_d = StRdWait;
+      end else if ((phase_q != PhFixO) && bind_q.bound) begin
+        phase_d = PhFixO;
+        read    = 1'b1;
+        state_d = StRdWait;
+      end else if (bind_q.bound) begin
+        fixed   = 1'b1;
+        state_d = StEndWait;
+      end else begin
+        fin        = 1'b1;
+        fin_status = StsBus;
+      end
+    end
     if (fin) state_d = ((job_q == JobCmd) && (state_q != StPend)) ? StOrder : StCpl;
   end
 
@@ -1344,6 +1784,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     if (!rst_ni) begin
       state_q    <= StIdle;
       job_q      <= JobCmd;
+      phase_q    <= PhMain;
       step_q     <= 1'b0;
       wr_kind_q  <= WrKeep;
       wr_state_q <= StFree;
@@ -1352,6 +1793,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     end else begin
       state_q    <= state_d;
       job_q      <= job_d;
+      phase_q    <= phase_d;
       step_q     <= step_d;
       wr_kind_q  <= wr_kind_d;
       wr_state_q <= wr_state_d;
@@ -1374,7 +1816,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
     end else begin
       cmd_fin_q <= fin_cmd;
       if (cmd_valid_i && cmd_ready_o) cmd_full_q <= 1'b1;
-      else if (cmd_fin_q || issue) cmd_full_q <= 1'b0;
+      // A posted BIND_MW may need it to be undone.
+      else if (cmd_fin_q || (issue && !is_bind_q) || bind_end) cmd_full_q <= 1'b0;
     end
   end
   always_ff @(posedge clk_i) begin
@@ -1388,13 +1831,18 @@ module tpt_reg_engine import tpt_pkg::*; #(
       if (frame_drop_q[1] && (cmd_q.level == LevelFlat)) begin
         cmd_q.frame[1][20:12] <= cmd_q.frame[0][11:3];
       end
+      // Page and encoding of a FAST_REG are those of its region.
+      if (load_page) begin
+        cmd_q.log_page <= cur_q.log_page;
+        cmd_q.encoding <= cur_q.encoding;
+      end
     end
   end
 
   // In the order of choice of StIdle.
   always_comb begin
-    if (tail_want) op_next = head_q.rereg ? CmdReregMr : CmdDeregMr;
-    else if (pend_go) op_next = pend_head_q.rereg ? CmdReregMr : CmdDeregMr;
+    if (tail_want) op_next = head_q.op;
+    else if (pend_go) op_next = pend_head_q.op;
     else op_next = cmd_q.op;
   end
   always_ff @(posedge clk_i) begin
@@ -1405,7 +1853,22 @@ module tpt_reg_engine import tpt_pkg::*; #(
       op_q         <= op_next;
       tail_index_q <= head_q.index;
       tail_gen_q   <= head_q.gen;
+      tail_parent_q <= head_q.parent;
     end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (load_bind) begin
+      bind_q.index  <= index_q;
+      bind_q.gen    <= cur_q.gen;
+      bind_q.kind   <= cur_q.kind;
+      bind_q.bound  <= (cur_q.state == StValid);
+      bind_q.parent <= (cur_q.state == StValid) ? cur_q.bound : '0;
+      bind_q.lfield <= gen_lfield;
+      bind_q.rkey   <= {gen_rfield, own_tag ? cmd_q.tag : gen_rkey[7:0]};
+    end
+    if (load_mr) mr_index_q <= index_q;
+    if (phase_q == PhNew) mr_gen_q <= cur_q.gen;
   end
 
   always_ff @(posedge clk_i) begin
@@ -1418,7 +1881,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
   logic addr_ok_q;  // addr_q belongs to index_q
   logic index_load;
-  assign index_load = (state_q == StIdle) || (state_q == StKeyDec) || load_index || load_link;
+  assign index_load = (state_q == StIdle) || (state_q == StKeyDec) || load_index || load_link ||
+                      load_phase;
   always_ff @(posedge clk_i) begin
     if (state_q == StIdle) begin
       if (fix_q) index_q <= fix_reg ? reg_q.index : end_q.index;
@@ -1427,6 +1891,15 @@ module tpt_reg_engine import tpt_pkg::*; #(
     if (dec_valid && (state_q == StKeyDec)) index_q <= dec_index;
     if (load_index) index_q <= fresh_any_q ? fresh_q[IndexW-1:0] : fl_head_q;
     if (load_link) index_q <= fl_tail_q;
+    if (load_phase) begin
+      unique case (phase_d)
+        PhMain:  index_q <= tail_index_q;
+        PhPar:   index_q <= tail_parent_q;
+        PhFixN:  index_q <= mr_index_q;
+        PhFixO:  index_q <= bind_q.parent;
+        default: index_q <= bind_q.index;
+      endcase
+    end
     addr_q    <= {mpt_base_i[63:12] + {35'd0, index_q[IndexW-1:6]}, index_q[5:0], 6'd0};
     addr_ok_q <= !index_load;
   end
@@ -1441,7 +1914,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   assign near_tail = tail_busy_q && (index_q[NearW-1:0] == tail_index_q[NearW-1:0]);
   assign near_link = tail_busy_q && (index_q[NearW-1:0] == fl_tail_q[NearW-1:0]);
   assign rd_busy   = rd_req_q || rd_out_q;
-  assign rd_stuck  = rd_req_q && near_q && !is_reg_q && (job_q == JobCmd);
+  assign rd_stuck  = rd_req_q && near_q && !is_make_q && (job_q == JobCmd) && !undoing;
   always_ff @(posedge clk_i) begin
     near_q <= near_reg || near_end || near_tail || near_link;
     if (!rst_ni) begin
@@ -1474,7 +1947,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   always_ff @(posedge clk_i) begin
     if (!rst_ni) again_q <= 1'b0;
     else if (restore_q) again_q <= 1'b1;
-    else if (sweep_done_i && (state_q == StSweep)) again_q <= 1'b0;
+    else if (sweep_done_i && (state_q == StSweep) && is_make_q) again_q <= 1'b0;
   end
   assign sweep_index_o = index_q;
 
@@ -1490,7 +1963,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   // A REG takes its index when it is posted, and gives it back if it is undone.
   logic take_q, append_q;
   always_ff @(posedge clk_i) begin
-    take_q    <= issue && is_reg_q && rst_ni;
+    take_q    <= issue && is_make_q && rst_ni;
     restore_q <= restore && rst_ni;
     append_q  <= append && rst_ni;
   end
@@ -1618,21 +2091,22 @@ module tpt_reg_engine import tpt_pkg::*; #(
         cpl_status_q <= sts_q;
         cpl_lkey_q   <= reg_q.lkey;
         cpl_rkey_q   <= reg_q.rkey;
+        if (reg_q.no_l) cpl_lkey_q <= '0;
         if (cpl_no_keys) {cpl_lkey_q, cpl_rkey_q} <= '0;
         if (set_q == SetCpl) begin
           cpl_status_q <= set_err_q ? StsBus : StsOk;
           unique case (of_q)
             OfReg: begin
               cpl_id_q <= reg_q.id;
-              cpl_op_q <= CmdRegMr;
+              cpl_op_q <= reg_q.op;
             end
             OfEnd: begin
               cpl_id_q <= end_q.id;
-              cpl_op_q <= end_q.rereg ? CmdReregMr : CmdDeregMr;
+              cpl_op_q <= end_q.op;
             end
             default: begin
               cpl_id_q <= head_q.id;
-              cpl_op_q <= CmdDeregMr;
+              cpl_op_q <= head_q.op;
             end
           endcase
         end
@@ -1677,8 +2151,11 @@ module tpt_reg_engine import tpt_pkg::*; #(
   `TPT_ASSERT(AnswerRoom_A, !ans_push || !ans_cnt_q[3])
   `TPT_ASSERT(PostedWaits_A, (ans_cnt_q == '0) || !posted_none || tail_busy_q ||
               (state_q == StWrWait) || (state_q == StWrReq))
-  `TPT_ASSERT(IssueFree_A, !issue || (is_reg_q ? !reg_busy_q : !end_busy_q))
-  `TPT_ASSERT(ReregAlone_A, !(issue && is_rereg_q) || posted_none)
+  `TPT_ASSERT(IssueFree_A, !issue || (is_make_q ? !reg_busy_q : !end_busy_q))
+  `TPT_ASSERT(ReregAlone_A, !(issue && (is_rereg_q || is_bind_q)) || posted_none)
+  `TPT_ASSERT(BindAlone_A, !(state_q == StWrReq && (job_q == JobCmd) && (wr_ans_q == AnsFsm)) ||
+              posted_none || undoing)
+  `TPT_ASSERT(LessThanSome_A, !(wr_valid_o && sel_less_q) || (cur_q.bound != '0))
   `TPT_ASSERT(OneRead_A, !read || !rd_busy)
   `TPT_ASSERT(FixedAsked_A, !fixed || fix_q)
   // Nobody takes from the end of the list while somebody else appends to it.
