@@ -112,6 +112,8 @@ pub mod ctrl {
     pub const PLAIN: u32 = 1 << 1;
     /// Neighbouring pages of a request come as one segment.
     pub const MERGE: u32 = 1 << 2;
+    /// Physical regions may be registered.
+    pub const PHYS: u32 = 1 << 3;
 }
 
 /// Bits of [`STATUS`].

@@ -303,7 +303,20 @@ fn access_bits() {
         Access::from_stored((1 << package.param("AccessW")) - 1).to_stored(),
         0x7ff
     );
-    assert_eq!(package.param("KnownAccess"), Access::KNOWN.0.into());
+    for (name, known) in [
+        ("KnownAccess", Access::KNOWN),
+        ("KnownMwAccess", Access::KNOWN_WINDOW),
+        ("KnownPhysAccess", Access::KNOWN_PHYS),
+    ] {
+        assert_eq!(package.param(name), known.0.into(), "{name}");
+    }
+    for (name, bit) in [
+        ("FlagRemoteInv", flag::REMOTE_INV),
+        ("FlagMw2", flag::MW2),
+        ("FlagMw2a", flag::MW2A),
+    ] {
+        assert_eq!(1 << package.param(name), bit, "{name}");
+    }
     let relaxed = package.param("VerbsRelaxedOrdering");
     assert_eq!(Access::RELAXED_ORDERING.0, 1 << relaxed);
     for (name, bit) in [
@@ -336,6 +349,8 @@ fn limits() {
     );
     assert_eq!(package.param("MaxReqLen"), u64::from(unit::MAX_REQUEST));
     assert_eq!(1u128 << package.param("PageIdxW"), unit::MAX_PAGES);
+    assert_eq!((1 << package.param("CapW")) - 1, u64::from(unit::MAX_CAP));
+    assert_eq!(package.param("MaxLogPage"), u64::from(unit::LOG_PHYS_PAGE));
     assert_eq!(package.param("MptBytes"), codec::MPT_BYTES as u64);
     assert_eq!(package.param("IndexW"), u64::from(keys::INDEX_BITS));
     assert_eq!(package.param("PermRounds"), u64::from(keys::PERM_ROUNDS));
@@ -375,6 +390,7 @@ fn registers() {
         ("CtrlEnable", regs::ctrl::ENABLE),
         ("CtrlPlain", regs::ctrl::PLAIN),
         ("CtrlMerge", regs::ctrl::MERGE),
+        ("CtrlPhys", regs::ctrl::PHYS),
         ("StatusReady", regs::status::READY),
         ("StatusClearing", regs::status::CLEARING),
         ("StatusClearError", regs::status::CLEAR_ERROR),
@@ -460,12 +476,12 @@ fn no_register_is_missing() {
         count("Cnt")
     );
     assert_eq!(count("Err").len(), 5, "{:?}", count("Err"));
-    assert_eq!(count("Ctrl").len(), 3, "{:?}", count("Ctrl"));
+    assert_eq!(count("Ctrl").len(), 4, "{:?}", count("Ctrl"));
     assert_eq!(count("Status").len(), 6, "{:?}", count("Status"));
     assert_eq!(
         count("Cap").len(),
-        regs::Capabilities::FIELDS.len(),
-        "{:?}",
+        regs::Capabilities::FIELDS.len() + 1,
+        "fields and CapW: {:?}",
         count("Cap")
     );
 }

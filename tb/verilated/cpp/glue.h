@@ -261,9 +261,9 @@ class Top final : public Holder<V, TopModel> {
 
  private:
   static constexpr int kReqW = 195;
-  static constexpr int kRspW = 119;
+  static constexpr int kRspW = 120;
   static constexpr int kDoneW = 10;
-  static constexpr int kCmdW = 535;
+  static constexpr int kCmdW = 603;
   static constexpr int kCplW = 601;
 };
 
