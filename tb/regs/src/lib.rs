@@ -85,3 +85,10 @@ impl Register {
         self.fields.iter().any(|field| field.access != Access::Ro)
     }
 }
+
+/// A register of [`csr`] with this value, to take its fields apart.
+pub fn with_value<R: peakrdl_rust::reg::Register<Regwidth = u32>>(value: u32) -> R {
+    // SAFETY: the type is a transparent word. Only fields with names for their values would make
+    // some words invalid, and no register has one.
+    unsafe { R::from_raw(value) }
+}
