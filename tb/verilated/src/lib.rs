@@ -127,6 +127,7 @@ mod ffi {
     #[derive(Clone, Debug, Default)]
     struct Outputs {
         axil: AxilOut,
+        irq: bool,
         req_ready: [bool; 4],
         rsp_valid: [bool; 4],
         rsp: [u32; 16],
