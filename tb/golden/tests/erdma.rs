@@ -430,12 +430,14 @@ fn flat_tables_start_anywhere() {
     };
     let (made, _) = built(&mut host, &Machine::default(), &args, &[0, 3]);
     assert_eq!(made.words().level(), 0);
-    let odd = Args {
-        flat_offset: 4,
-        ..args
-    };
-    let error = build(&mut host, &Machine::default(), &odd).expect_err("odd offset");
-    assert_eq!(error, BuildError::FlatOffset(4));
+    for flat_offset in [4, 4096, u64::MAX - 7] {
+        let odd = Args {
+            flat_offset,
+            ..args.clone()
+        };
+        let error = build(&mut host, &Machine::default(), &odd).expect_err("no such place");
+        assert_eq!(error, BuildError::FlatOffset(flat_offset));
+    }
 }
 
 /// A single table page of 64 KiB is announced as level 1 in version 0, without its size. Read as one
@@ -553,6 +555,10 @@ fn length_of_33_bits_in_version_0() {
         assert_eq!(alone.map(|t| t.command), Ok(known.command), "{length:#x}");
         // Without a limit the next length that looks the same may be meant, unless inline.
         let second = length + (1u64 << 20 << log_page);
+        let limited = shim(second - 1).reg_mr(&host.mem, &words, None);
+        assert_eq!(limited.map(|t| t.command), Ok(known.command));
+        let limited = shim(second).reg_mr(&host.mem, &words, None);
+        assert_eq!(limited.is_ok(), words.level() == 0);
         let alone = shim(u64::MAX).reg_mr(&host.mem, &words, None);
         match words.level() {
             0 => assert_eq!(alone.map(|t| t.command), Ok(known.command)),
@@ -717,6 +723,8 @@ fn what_cannot_be_is_refused() {
         ),
         (ok, Some(0x1_0000_4000), ShimError::InlinePages { pages }),
         (of(ok, |w| w.size = 0x5000), None, no_length(0x5000, 4)),
+        (of(ok, |w| w.size = 0x3000), None, no_length(0x3000, 4)),
+        (of(ok, |w| w.size = 0x4001), None, no_length(0x4001, 4)),
         (of(ok, |w| w.cfg2 &= !0xf_ffff), None, no_length(0x4000, 0)),
         (
             of(ok, |w| (w.size, w.cfg2) = (0x5000, w.cfg2 + 1)),

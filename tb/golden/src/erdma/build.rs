@@ -5,7 +5,7 @@ use super::words::{header, put, MrKind, RegMr, Rights, OPCODE_REG_MR};
 use super::{COUNT_BITS, ENTRY_BYTES, INLINE_ENTRIES, LOG_PAGE, LOG_TPAGE, MAX_LEVEL, SIZE_BITS};
 use crate::driver::Errno;
 use crate::frames::{FrameList, Page, PageSource};
-use crate::host::{Host, HostError, Owner, PhysRange};
+use crate::host::{Host, HostError, Owner, PhysRange, FRAME};
 use crate::mem::PhysMem;
 use crate::types::Access;
 use std::sync::Arc;
@@ -148,7 +148,7 @@ pub enum BuildError {
     /// A page that is absent, or not aligned to its size.
     #[error("page {0} cannot be mapped")]
     Page(u64),
-    /// The flat table does not start on a multiple of 8.
+    /// The flat table does not start on a multiple of 8 inside its first frame.
     #[error("a flat table cannot start at offset {0}")]
     FlatOffset(u64),
     /// The value does not fit into its field.
@@ -524,7 +524,7 @@ fn check(machine: &Machine, args: &Args) -> Result<(), BuildError> {
     if !LOG_TPAGE.contains(&machine.log_host_page) {
         return Err(BuildError::HostPage(machine.log_host_page));
     }
-    if args.flat_offset % ENTRY_BYTES != 0 {
+    if args.flat_offset % ENTRY_BYTES != 0 || args.flat_offset >= FRAME {
         return Err(BuildError::FlatOffset(args.flat_offset));
     }
     for (name, value, bits) in [("pd", args.pd, 20), ("index", args.index, 20)] {

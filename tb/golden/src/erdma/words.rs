@@ -324,18 +324,13 @@ pub fn device_lookup(mem: &PhysMem, words: &RegMr, va: u64) -> Option<u64> {
     let entry = match words.level() {
         0 if number < INLINE_ENTRIES => words.phy_addr[number as usize],
         0 => 0,
-        1 => mem.read_u64(words.phy_addr[0].wrapping_add(number * ENTRY_BYTES)),
+        1 => mem.read_u64(words.phy_addr[0].wrapping_add(number.wrapping_mul(ENTRY_BYTES))),
         levels => {
             let bits_per_level = u32::from(words.log_tpage()) - ENTRY_BYTES.trailing_zeros();
             let mut table = words.phy_addr[0];
             for level in (0..u32::from(levels)).rev() {
-                let rest = number >> (level * bits_per_level);
-                let slot = match level + 1 == u32::from(levels) {
-                    // A number that the tree does not hold leads out of its top page.
-                    true => rest,
-                    false => bits(rest, bits_per_level - 1, 0),
-                };
-                table = mem.read_u64(table.wrapping_add(slot.wrapping_mul(ENTRY_BYTES)));
+                let slot = bits(number >> (level * bits_per_level), bits_per_level - 1, 0);
+                table = mem.read_u64(table.wrapping_add(slot * ENTRY_BYTES));
                 if table == 0 {
                     break;
                 }
