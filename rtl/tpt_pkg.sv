@@ -209,7 +209,7 @@ package tpt_pkg;
   typedef struct packed {
     logic [TagW-1:0]    tag;     // names the request, unique per client while in use
     logic [StreamW-1:0] stream;  // responses of one stream keep order
-    logic [2:0]         op;      // op_e; 5 to 7 are refused (RIGHTS)
+    logic [2:0]         op;      // op_e
     logic [31:0]        key;     // L_Key or R_Key
     logic [63:0]        va;      // virtual address (offset if ZERO_BASED)
     logic [31:0]        len;     // bytes

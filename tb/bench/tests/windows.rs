@@ -767,3 +767,25 @@ fn bindings_come_and_go_under_load() -> Result {
     assert!(rig.bench.stats.by_syndrome[0] > 1000);
     Ok(())
 }
+
+/// Clocks of a hit through a window in the idle unit: the look-up and the check twice.
+#[test]
+fn clocks_of_a_hit_through_a_window() -> Result {
+    let mut rig = rig()?;
+    let mr = region(&mut rig)?;
+    let window = bound(&mut rig, &mr, flag::MW2)?;
+    rig.run(1100)?;
+    let mut clocks = |request| -> std::result::Result<u64, BenchError> {
+        for _ in 0..3 {
+            rig.run(100)?;
+            rig.expect(0, request, Syndrome::Ok)?;
+        }
+        rig.run(100)?;
+        let outcome = rig.expect(0, request, Syndrome::Ok)?;
+        Ok(outcome.first_beat - outcome.accepted)
+    };
+    let plain = clocks(mr.request(Op::RemoteRead, part().start, 8))?;
+    let through = clocks(window.request(Op::RemoteRead, part().start, 8))?;
+    assert_eq!((plain, through), (17, 28));
+    Ok(())
+}
