@@ -11,7 +11,8 @@ use std::sync::Arc;
 use tpt_golden::driver::fast::{AllocMrArgs, FastHandle, FastMr, FastOutcome, FastUnchanged};
 use tpt_golden::driver::window::{BindArgs, Mw, MwHandle, MwOutcome, MwUnchanged};
 use tpt_golden::driver::{
-    Caps, DeregOutcome, Driver, DriverError, Memory, Mr, RegArgs, ReregArgs, ReregOutcome,
+    Caps, DeregHandle, DeregOutcome, Driver, DriverError, Memory, Mr, RegArgs, ReregArgs,
+    ReregOutcome,
 };
 use tpt_golden::frames::{FrameList, Page, Translation};
 use tpt_golden::host::{AllocMode, Host, HostConfig, PhysRange};
@@ -184,7 +185,7 @@ impl<P: Port> Machine<P> {
     fn finish_dereg(
         &mut self,
         id: RegionId,
-        handle: tpt_golden::driver::DeregHandle,
+        handle: DeregHandle,
         completion: &Completion,
     ) -> Result<Status, TargetError> {
         match self.driver.finish_dereg(&mut self.host, handle, completion) {
@@ -297,6 +298,12 @@ impl<P: Port> Machine<P> {
         let none = || TargetError::Failed(format!("no window {}", id.0));
         self.windows.remove(&id).ok_or_else(none)
     }
+}
+
+/// A deregistration on its way.
+enum Ending {
+    Plain(DeregHandle),
+    Fast(FastHandle),
 }
 
 fn pending(what: &str) -> TargetError {
@@ -631,11 +638,19 @@ impl<P: Port> Target for Machine<P> {
         let mut posted = Vec::new();
         let mut handles = Vec::new();
         for &(after, id) in deregister {
-            let Some(mr) = self.regions.remove(&id) else {
-                return Err(TargetError::Failed(format!("no region {}", id.0)));
+            let (command, release, handle) = if self.fast.contains_key(&id) {
+                let mr = self.take_fast(id)?;
+                let release = table_ranges(mr.table());
+                let (command, handle) = self.driver.prepare_dereg_fast(mr);
+                (command, release, Ending::Fast(handle))
+            } else {
+                let Some(mr) = self.regions.remove(&id) else {
+                    return Err(TargetError::Failed(format!("no region {}", id.0)));
+                };
+                let release = ranges(&mr);
+                let (command, handle) = self.driver.prepare_dereg(mr);
+                (command, release, Ending::Plain(handle))
             };
-            let release = ranges(&mr);
-            let (command, handle) = self.driver.prepare_dereg(mr);
             posted.push(Posted {
                 after,
                 command,
@@ -645,7 +660,23 @@ impl<P: Port> Target for Machine<P> {
         }
         let (answers, completions) = self.port.access(&mut self.host.mem, batch, posted)?;
         for ((id, handle), completion) in handles.into_iter().zip(&completions) {
-            let status = self.finish_dereg(id, handle, completion)?;
+            let status = match handle {
+                Ending::Plain(handle) => self.finish_dereg(id, handle, completion)?,
+                Ending::Fast(handle) => {
+                    match self.driver.finish_fast(&mut self.host, handle, completion) {
+                        Ok(FastOutcome::Gone(_)) => Status::Ok,
+                        Ok(_) => return Err(pending("a deregistration")),
+                        Err(unchanged) => match self.fast_unchanged::<()>(id, unchanged)? {
+                            Err(Refused::Unit(status)) => status,
+                            other => {
+                                return Err(TargetError::Failed(format!(
+                                    "a deregistration ended with {other:?}"
+                                )))
+                            }
+                        },
+                    }
+                }
+            };
             if status != Status::Ok {
                 return Err(TargetError::Mismatch {
                     clock: self.port.clock(),

@@ -17,7 +17,7 @@ fn scenario(name: &str) -> String {
 
 #[test]
 fn scenarios_run_and_report() {
-    for name in ["quick", "errors", "churn", "source-text"] {
+    for name in ["quick", "errors", "churn", "source-text", "windows"] {
         let out = tpt(["run", &scenario(name), "--golden-only"]);
         assert_eq!(out.status.code(), Some(0), "{name}: {}", stderr(&out));
         assert_eq!(last_line(&out), "mismatches: 0");
@@ -190,6 +190,68 @@ fn nothing_replayed_is_code_2() {
     let out = tpt(["replay", "--golden-only", &meta, &siw]);
     assert_eq!(out.status.code(), Some(0));
     assert!(stdout(&out).contains(&format!("nothing was replayed of {meta}")));
+}
+
+/// Windows, fast registrations and invalidations of a scenario, good and refused; and what a
+/// scenario expects wrongly is a mismatch.
+#[test]
+fn windows_in_scenarios() {
+    let file = scenario("windows");
+    let out = tpt(["run", &file, "--golden-only", "--json", "-"]);
+    let report: Value = serde_json::from_slice(&out.stdout).unwrap_or_else(|e| panic!("{e}"));
+    for (name, least) in [
+        ("windows", 8),
+        ("bound", 10),
+        ("fast_registered", 5),
+        ("invalidated", 6),
+        ("commands_refused", 8),
+    ] {
+        assert!(report[name].as_u64() >= Some(least), "{name}: {report}");
+    }
+    for syndrome in ["QP", "BOUNDS", "RIGHTS", "PD", "KEY_STATE", "KEY_TAG"] {
+        let n = report["by_syndrome"][syndrome].as_u64();
+        assert!(n > Some(0), "{syndrome}: {report}");
+    }
+    let text = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{e}"));
+    for (from, to, what) in [
+        (
+            "refused = mr-rights",
+            "refused = mr-pd",
+            "window forbidden: MrRights (MrPd was due)",
+        ),
+        (
+            "[region closed]\nsize   = 16 KiB\naccess = local-write remote-read",
+            "[region closed]\nsize = 16 KiB\naccess = local-write remote-read mw-bind",
+            "(MrRights was due)",
+        ),
+        (
+            "regions = buffers\nrefused = bound",
+            "regions = closed\nrefused = bound",
+            "deregister too-early: Ok (Bound was due)",
+        ),
+        (
+            "regions = lists\nrefused = bound",
+            "regions = readers\nrefused = bound",
+            "invalidate lists-with-windows: OK (Bound was due)",
+        ),
+        (
+            "remote-invalidate = yes",
+            "remote-invalidate = no",
+            "invalidate pages: RemoteInv (OK was due)",
+        ),
+        (
+            "refused = key-kind",
+            "refused = key-qp",
+            "invalidate of-type-1: KeyKind (KeyQp was due)",
+        ),
+    ] {
+        let lie = text.replacen(from, to, 1);
+        assert_ne!(lie, text, "{from}");
+        let path = temporary("windows-lie.tpt", lie.as_bytes());
+        let out = tpt(["run", &path.display().to_string(), "--golden-only"]);
+        assert_eq!(out.status.code(), Some(1), "{to}: {}", stdout(&out));
+        assert!(stdout(&out).contains(what), "{what}: {}", stdout(&out));
+    }
 }
 
 /// Nothing is left out, and what was done with windows is said.

@@ -183,7 +183,8 @@ fn messages_about_scenarios() {
         (
             "x = 1",
             "s.tpt:1: a setting before the first section; expected [unit], [memory], \
-             [region NAME], [traffic NAME] or [deregister NAME]",
+             [region NAME], [window NAME], [traffic NAME], [invalidate NAME] or \
+             [deregister NAME]",
         ),
         (
             "[unit]\nhello",
@@ -193,7 +194,7 @@ fn messages_about_scenarios() {
         (
             "[cache]",
             "s.tpt:1: [cache] is no section; expected [unit], [memory], [region NAME], \
-             [traffic NAME] or [deregister NAME]",
+             [window NAME], [traffic NAME], [invalidate NAME] or [deregister NAME]",
         ),
         (
             "[region]",
@@ -236,6 +237,56 @@ fn messages_about_scenarios() {
             "s.tpt:2: the scenario does nothing; expected a [region NAME] section and a \
              [traffic NAME] section",
         ),
+        (
+            "[window w]\nsize = 64 B",
+            "s.tpt:1: [window w] names no regions; expected \"of = NAME\"",
+        ),
+        (
+            "[region a]\nsize = 1 MiB\n[window w]\nof = a",
+            "s.tpt:3: [window w] has no size; expected \"size = 64 B\" or \
+             \"size = 64 B..4 KiB\"",
+        ),
+        (
+            "[region a]\nsize = 1 MiB\n[window w]\nof = a\nsize = 4\naccess = local-write",
+            "s.tpt:6: \"local-write\" is no access right; expected names out of remote-write, \
+             remote-read, remote-atomic, zero-based",
+        ),
+        (
+            "[region a]\nsize = 1 MiB\n[window a]\nof = a\nsize = 4",
+            "s.tpt:3: [window a] is there twice; expected another name",
+        ),
+        (
+            "[region a]\nsize = 4\n[window w]\nof = a\nsize = 4\n[window v]\nof = w\nsize = 4",
+            "s.tpt:7: \"w\" is a group of windows; expected the names of regions",
+        ),
+        (
+            "[region a]\nsize = 1 MiB\n[window w]\nof = a\nsize = 4\ntype = 3",
+            "s.tpt:6: \"type\" is \"3\"; expected one of 1, 2a, 2b",
+        ),
+        (
+            "[region a]\nsize = 1 MiB\n[invalidate i]\nregions = a",
+            "s.tpt:4: \"a\" is registered for good; expected windows, and regions with \
+             \"fast = yes\"",
+        ),
+        (
+            "[invalidate i]\nby = peer",
+            "s.tpt:1: [invalidate i] names no regions; expected \"regions = NAME\"",
+        ),
+        (
+            "[region a]\nsize = 1 MiB\nremote-invalidate = yes",
+            "s.tpt:1: [region a] is to be invalidated; expected \"fast = yes\" as well",
+        ),
+        (
+            "[region a]\nsize = 4 GiB\nfast = yes",
+            "s.tpt:1: [region a] is a fast one of this level or size; expected no level (it is a \
+             flat list of pages), and fewer than 2^20 - 1 pages",
+        ),
+        (
+            "[region a]\nsize = 4\n[traffic t]\n[deregister d]\nregions = a\nunder = t\n\
+             refused = bound",
+            "s.tpt:4: [deregister d] has traffic around it; expected no windows and no \
+             \"refused\" with \"under\"",
+        ),
     ] {
         assert_eq!(scenario_message(content), expected, "for {content:?}");
     }
@@ -251,7 +302,7 @@ fn the_scenarios_of_the_project_are_good() {
         scenario::parse::open(&path).unwrap_or_else(|e| panic!("{e}"));
         n += 1;
     }
-    assert!(n >= 4);
+    assert!(n >= 5);
 }
 
 /// Changes a text: cuts, doubles, replaces bytes and numbers.

@@ -115,7 +115,7 @@ fn a_planted_lie_is_found() {
 
 #[test]
 fn scenarios_have_no_mismatch() {
-    for name in ["quick", "errors", "churn", "source-text"] {
+    for name in ["quick", "errors", "churn", "source-text", "windows"] {
         let path = root().join(format!("scenarios/{name}.tpt"));
         let out = tpt(["run", &path.display().to_string()]);
         eprintln!("{}", stdout(&out));

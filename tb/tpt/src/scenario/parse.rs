@@ -6,9 +6,11 @@
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use tpt_golden::types::{Access, Encoding, Op};
+use tpt_golden::types::{Access, Encoding, Op, Status};
 
 use crate::input::{BadInput, Lines, Place};
+use crate::target::MwType;
+use tpt_golden::unit::MAX_CAP;
 
 /// Chooses by weight.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,6 +126,46 @@ pub struct RegionGroup {
     pub offset: u64,
     /// Frames.
     pub layout: Layout,
+    /// Fast-registration regions instead of plain ones.
+    pub fast: bool,
+    /// Fast-registration regions: the peer may invalidate them.
+    pub remote_inv: bool,
+}
+
+/// A group of windows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WindowGroup {
+    /// Name.
+    pub name: String,
+    /// Groups of regions to which they are bound, one after the other.
+    pub of: Vec<String>,
+    /// Number of windows.
+    pub count: u32,
+    /// Type.
+    pub kind: MwType,
+    /// Bytes, cut at the size of the region.
+    pub size: RangeInclusive<u64>,
+    /// Bytes from the start of the region to that of the window; `None`: at random.
+    pub offset: Option<u64>,
+    /// Rights.
+    pub access: Access,
+    /// The bind must be refused with this status.
+    pub refused: Option<Status>,
+}
+
+/// Ends of fast registrations and of bindings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invalidate {
+    /// Name.
+    pub name: String,
+    /// Groups of regions and windows.
+    pub regions: Vec<String>,
+    /// By the peer instead of the owner.
+    pub by_peer: bool,
+    /// Register or bind again afterwards, with the next key.
+    pub again: bool,
+    /// It must be refused with this status.
+    pub refused: Option<Status>,
 }
 
 /// Kinds of bad requests.
@@ -141,6 +183,8 @@ pub enum Bad {
     Role,
     /// Another protection domain.
     Pd,
+    /// Another queue pair than that of a type-2 window.
+    Qp,
     /// A right that the region does not give.
     Rights,
     /// Past 2^64.
@@ -165,13 +209,14 @@ pub enum Bad {
 
 impl Bad {
     /// All kinds.
-    pub const ALL: [(&'static str, Bad); 16] = [
+    pub const ALL: [(&'static str, Bad); 17] = [
         ("length", Bad::Length),
         ("key-index", Bad::KeyIndex),
         ("key-state", Bad::KeyState),
         ("key-tag", Bad::KeyTag),
         ("role", Bad::Role),
         ("pd", Bad::Pd),
+        ("qp", Bad::Qp),
         ("rights", Bad::Rights),
         ("wrap", Bad::Wrap),
         ("bounds", Bad::Bounds),
@@ -225,6 +270,8 @@ pub struct Deregister {
     pub under: Option<String>,
     /// Register new regions of the same kind afterwards.
     pub again: bool,
+    /// It must be refused with this status.
+    pub refused: Option<Status>,
 }
 
 /// One step.
@@ -234,8 +281,12 @@ pub enum Step {
     Register(RegionGroup),
     /// Sends traffic.
     Traffic(Traffic),
-    /// Deregisters groups.
+    /// Deregisters groups of regions, frees groups of windows.
     Deregister(Deregister),
+    /// Allocates and binds a group of windows.
+    Bind(WindowGroup),
+    /// Ends registrations and bindings.
+    Invalidate(Invalidate),
 }
 
 /// A scenario.
@@ -262,7 +313,8 @@ struct Section {
     entries: Vec<Entry>,
 }
 
-const KINDS: &str = "[unit], [memory], [region NAME], [traffic NAME] or [deregister NAME]";
+const KINDS: &str = "[unit], [memory], [region NAME], [window NAME], [traffic NAME], \
+                     [invalidate NAME] or [deregister NAME]";
 
 /// Reads a scenario file.
 pub fn open(path: &Path) -> Result<Scenario, BadInput> {
@@ -377,16 +429,19 @@ fn build(s: &mut Scenario, section: &Section) -> Result<(), BadInput> {
         "region" => {
             named(true)?;
             let group = region(section)?;
-            if s.steps
-                .iter()
-                .any(|x| matches!(x, Step::Register(g) if g.name == group.name))
-            {
-                return Err(section.place.bad(
-                    format!("[region {}] is there twice", group.name),
-                    "another name",
-                ));
-            }
+            once(s, section)?;
             s.steps.push(Step::Register(group));
+        }
+        "window" => {
+            named(true)?;
+            let group = window(s, section)?;
+            once(s, section)?;
+            s.steps.push(Step::Bind(group));
+        }
+        "invalidate" => {
+            named(true)?;
+            let step = invalidate(s, section)?;
+            s.steps.push(Step::Invalidate(step));
         }
         "traffic" => {
             named(true)?;
@@ -405,6 +460,142 @@ fn build(s: &mut Scenario, section: &Section) -> Result<(), BadInput> {
     Ok(())
 }
 
+/// Regions and windows have different names.
+fn once(s: &Scenario, section: &Section) -> Result<(), BadInput> {
+    if groups(s).contains(&section.name) {
+        return Err(section.place.bad(
+            format!("[{} {}] is there twice", section.kind, section.name),
+            "another name",
+        ));
+    }
+    Ok(())
+}
+
+fn window(s: &Scenario, section: &Section) -> Result<WindowGroup, BadInput> {
+    let mut g = WindowGroup {
+        name: section.name.clone(),
+        of: Vec::new(),
+        count: 1,
+        kind: MwType::One,
+        size: 4096..=4096,
+        offset: None,
+        access: Access::REMOTE_READ | Access::REMOTE_WRITE | Access::REMOTE_ATOMIC,
+        refused: None,
+    };
+    let mut sized = false;
+    for e in &section.entries {
+        match e.key.as_str() {
+            "of" => {
+                g.of = known_groups(s, e)?;
+                if let Some(name) = g.of.iter().find(|name| windows(s).contains(name)) {
+                    return Err(e.place.bad(
+                        format!("{name:?} is a group of windows"),
+                        "the names of regions",
+                    ));
+                }
+            }
+            "count" => g.count = in_range(e, 1, 1 << 16)? as u32,
+            "type" => {
+                g.kind = match one_of(e, &["1", "2a", "2b"])? {
+                    "1" => MwType::One,
+                    "2a" => MwType::TwoA,
+                    _ => MwType::TwoB,
+                }
+            }
+            "size" => {
+                g.size = sizes(&e.value).map_err(|x| bad(e, x))?;
+                sized = true;
+                if *g.size.start() == 0 || *g.size.end() > 1 << 44 {
+                    return Err(bad(e, "a size from 1 byte to 16 TiB"));
+                }
+            }
+            "offset" => {
+                g.offset = Some(
+                    size(&e.value)
+                        .filter(|n| *n <= 1 << 44)
+                        .ok_or_else(|| bad(e, "a size up to 16 TiB such as 40 or 2 KiB"))?,
+                );
+            }
+            "access" => {
+                let known = "remote-write remote-read remote-atomic zero-based";
+                g.access = rights(e, &known.split(' ').collect::<Vec<_>>())?;
+            }
+            "refused" => g.refused = Some(refused(e)?),
+            _ => return Err(unknown(e, "of, count, type, size, offset, access, refused")),
+        }
+    }
+    let missing = |what: &str, expected: &str| {
+        let found = format!("[window {}] {what}", g.name);
+        Err(section.place.bad(found, expected))
+    };
+    if g.of.is_empty() {
+        return missing("names no regions", "\"of = NAME\"");
+    }
+    if !sized {
+        return missing("has no size", "\"size = 64 B\" or \"size = 64 B..4 KiB\"");
+    }
+    Ok(g)
+}
+
+fn invalidate(s: &Scenario, section: &Section) -> Result<Invalidate, BadInput> {
+    let mut i = Invalidate {
+        name: section.name.clone(),
+        regions: Vec::new(),
+        by_peer: false,
+        again: false,
+        refused: None,
+    };
+    for e in &section.entries {
+        match e.key.as_str() {
+            "regions" => {
+                i.regions = known_groups(s, e)?;
+                let plain = |name: &&String| {
+                    s.steps
+                        .iter()
+                        .any(|x| matches!(x, Step::Register(g) if g.name == **name && !g.fast))
+                };
+                if let Some(name) = i.regions.iter().find(plain) {
+                    return Err(e.place.bad(
+                        format!("{name:?} is registered for good"),
+                        "windows, and regions with \"fast = yes\"",
+                    ));
+                }
+            }
+            "by" => i.by_peer = one_of(e, &["owner", "peer"])? == "peer",
+            "again" => i.again = one_of(e, &["yes", "no"])? == "yes",
+            "refused" => i.refused = Some(refused(e)?),
+            _ => return Err(unknown(e, "regions, by, again, refused")),
+        }
+    }
+    if i.regions.is_empty() {
+        return Err(section.place.bad(
+            format!("[invalidate {}] names no regions", i.name),
+            "\"regions = NAME\"",
+        ));
+    }
+    Ok(i)
+}
+
+/// The status that a command must be refused with, such as `mr-bounds`.
+fn refused(e: &Entry) -> Result<Status, BadInput> {
+    let mut names = Vec::new();
+    for status in Status::ALL {
+        let name = status.name().chars().fold(String::new(), |mut out, c| {
+            if c.is_ascii_uppercase() && !out.is_empty() {
+                out.push('-');
+            }
+            out.push(c.to_ascii_lowercase());
+            out
+        });
+        match status {
+            Status::Ok | Status::Pending => {}
+            _ if name == e.value => return Ok(*status),
+            _ => names.push(name),
+        }
+    }
+    Err(bad(e, format!("one of {}", names.join(", "))))
+}
+
 fn region(section: &Section) -> Result<RegionGroup, BadInput> {
     let mut g = RegionGroup {
         name: section.name.clone(),
@@ -418,6 +609,8 @@ fn region(section: &Section) -> Result<RegionGroup, BadInput> {
         pd: 1,
         offset: 0,
         layout: Layout::Scattered,
+        fast: false,
+        remote_inv: false,
     };
     let mut sized = false;
     for e in &section.entries {
@@ -462,10 +655,13 @@ fn region(section: &Section) -> Result<RegionGroup, BadInput> {
                     Layout::Scattered
                 }
             }
+            "fast" => g.fast = one_of(e, &["yes", "no"])? == "yes",
+            "remote-invalidate" => g.remote_inv = one_of(e, &["yes", "no"])? == "yes",
             _ => {
                 return Err(unknown(
                     e,
-                    "count, size, page, level, table-page, encoding, access, pd, offset, frames",
+                    "count, size, page, level, table-page, encoding, access, pd, offset, frames, \
+                     fast, remote-invalidate",
                 ))
             }
         }
@@ -474,6 +670,19 @@ fn region(section: &Section) -> Result<RegionGroup, BadInput> {
         return Err(section.place.bad(
             format!("[region {}] has no size", g.name),
             "\"size = 64 KiB\" or \"size = 4 KiB..1 MiB\"",
+        ));
+    }
+    let page = 1u64 << g.log_page.unwrap_or(12);
+    if g.fast && (g.level.is_some() || g.size.end().div_ceil(page) >= u64::from(MAX_CAP)) {
+        return Err(section.place.bad(
+            format!("[region {}] is a fast one of this level or size", g.name),
+            "no level (it is a flat list of pages), and fewer than 2^20 - 1 pages",
+        ));
+    }
+    if g.remote_inv && !g.fast {
+        return Err(section.place.bad(
+            format!("[region {}] is to be invalidated", g.name),
+            "\"fast = yes\" as well",
         ));
     }
     Ok(g)
@@ -513,9 +722,12 @@ fn traffic(s: &Scenario, section: &Section) -> Result<Traffic, BadInput> {
                         "remote-read" => Op::RemoteRead,
                         "remote-write" => Op::RemoteWrite,
                         "atomic" => Op::RemoteAtomic,
+                        "flush-global" => Op::FlushGlobal,
+                        "flush-persistent" => Op::FlushPersist,
+                        "flush-both" => Op::FlushBoth,
                         _ => return None,
                     })
-                }, "operations such as \"remote-write:4 atomic:1\" out of local-read, local-write, remote-read, remote-write, atomic")?;
+                }, "operations such as \"remote-write:4 atomic:1\" out of local-read, local-write, remote-read, remote-write, atomic, flush-global, flush-persistent, flush-both")?;
             }
             "sizes" => {
                 t.sizes = weighted(
@@ -574,6 +786,7 @@ fn deregister(s: &Scenario, section: &Section) -> Result<Deregister, BadInput> {
         regions: Vec::new(),
         under: None,
         again: false,
+        refused: None,
     };
     for e in &section.entries {
         match e.key.as_str() {
@@ -593,8 +806,18 @@ fn deregister(s: &Scenario, section: &Section) -> Result<Deregister, BadInput> {
                 d.under = Some(e.value.clone());
             }
             "again" => d.again = one_of(e, &["yes", "no"])? == "yes",
-            _ => return Err(unknown(e, "regions, under, again")),
+            "refused" => d.refused = Some(refused(e)?),
+            _ => return Err(unknown(e, "regions, under, again, refused")),
         }
+    }
+    let windows = windows(s);
+    if d.under.is_some()
+        && (d.refused.is_some() || d.regions.iter().any(|name| windows.contains(name)))
+    {
+        return Err(section.place.bad(
+            format!("[deregister {}] has traffic around it", d.name),
+            "no windows and no \"refused\" with \"under\"",
+        ));
     }
     if d.regions.is_empty() {
         return Err(section.place.bad(
@@ -610,9 +833,18 @@ fn groups(s: &Scenario) -> Vec<String> {
         .iter()
         .filter_map(|x| match x {
             Step::Register(g) => Some(g.name.clone()),
+            Step::Bind(g) if g.refused.is_none() => Some(g.name.clone()),
             _ => None,
         })
         .collect()
+}
+
+fn windows(s: &Scenario) -> Vec<String> {
+    let name = |step: &Step| match step {
+        Step::Bind(g) => Some(g.name.clone()),
+        _ => None,
+    };
+    s.steps.iter().filter_map(name).collect()
 }
 
 fn known_groups(s: &Scenario, e: &Entry) -> Result<Vec<String>, BadInput> {
@@ -741,7 +973,21 @@ fn power(e: &Entry, min: u8, max: u8) -> Result<u8, BadInput> {
 }
 
 fn access(e: &Entry) -> Result<Access, BadInput> {
-    const NAMES: [(&str, Access); 9] = [
+    let access = rights(e, &[])?;
+    if access.intersects(Access::REMOTE_WRITE | Access::REMOTE_ATOMIC)
+        && !access.contains(Access::LOCAL_WRITE)
+    {
+        return Err(bad(
+            e,
+            "local-write as well, where remote-write or remote-atomic is given",
+        ));
+    }
+    Ok(access)
+}
+
+/// Rights by name, out of all or some of them.
+fn rights(e: &Entry, some: &[&str]) -> Result<Access, BadInput> {
+    const NAMES: [(&str, Access); 11] = [
         ("local-read", Access::NONE),
         ("local-write", Access::LOCAL_WRITE),
         ("remote-write", Access::REMOTE_WRITE),
@@ -751,29 +997,26 @@ fn access(e: &Entry) -> Result<Access, BadInput> {
         ("zero-based", Access::ZERO_BASED),
         ("hugetlb", Access::HUGETLB),
         ("relaxed-ordering", Access::RELAXED_ORDERING),
+        ("flush-global", Access::FLUSH_GLOBAL),
+        ("flush-persistent", Access::FLUSH_PERSISTENT),
     ];
+    let names = NAMES
+        .iter()
+        .filter(|(name, _)| some.is_empty() || some.contains(name));
     let mut access = Access::NONE;
     for word in e.value.split_whitespace() {
-        match NAMES.iter().find(|(n, _)| *n == word) {
+        match names.clone().find(|(n, _)| *n == word) {
             Some((_, bit)) => access |= *bit,
             None => {
                 return Err(e.place.bad(
                     format!("{word:?} is no access right"),
                     format!(
                         "names out of {}",
-                        NAMES.iter().map(|(n, _)| *n).collect::<Vec<_>>().join(", ")
+                        names.map(|(n, _)| *n).collect::<Vec<_>>().join(", ")
                     ),
                 ))
             }
         }
-    }
-    if access.intersects(Access::REMOTE_WRITE | Access::REMOTE_ATOMIC)
-        && !access.contains(Access::LOCAL_WRITE)
-    {
-        return Err(bad(
-            e,
-            "local-write as well, where remote-write or remote-atomic is given",
-        ));
     }
     Ok(access)
 }

@@ -12,13 +12,15 @@ use tpt_golden::keys::KeyMaker;
 use tpt_golden::mtt::Shape;
 use tpt_golden::types::{Access, Key, Op, Request, Role, Status, Syndrome};
 
-use super::parse::{Bad, Deregister, Layout, RegionGroup, Scenario, Step, Traffic};
+use super::parse::{
+    Bad, Deregister, Invalidate, Layout, RegionGroup, Scenario, Step, Traffic, WindowGroup,
+};
 use crate::addresses;
 use crate::machine::key_maker;
 use crate::report::{Counted, Operations};
 use crate::target::{
-    Access1, Answer, Damage, Region, RegionId, Registration, Target, TargetError, REQUESTER,
-    RESPONDER,
+    Access1, Answer, Bind, Damage, FastRegion, FastRegistration, Invalidator, MwType, Refused,
+    Region, RegionId, Registration, Target, TargetError, WindowId, REQUESTER, RESPONDER,
 };
 
 /// Requests that are sent together.
@@ -104,6 +106,36 @@ struct Live {
     length: u64,
     access: Access,
     frames: Arc<FrameList>,
+    /// Bytes from the first frame to the first byte.
+    skip: u64,
+    /// What only windows have.
+    window: Option<LiveWindow>,
+}
+
+/// A window among the regions; `region.rkey` of its entry is its key.
+#[derive(Debug, Clone, Copy)]
+struct LiveWindow {
+    id: WindowId,
+    kind: MwType,
+    qpn: u32,
+    /// Place of the region it is bound to.
+    parent: usize,
+}
+
+/// A named group.
+#[derive(Debug, Clone)]
+enum Group {
+    Regions(RegionGroup),
+    Windows(WindowGroup),
+}
+
+impl Group {
+    fn name(&self) -> &str {
+        match self {
+            Group::Regions(g) => &g.name,
+            Group::Windows(g) => &g.name,
+        }
+    }
 }
 
 impl Live {
@@ -117,7 +149,16 @@ impl Live {
     }
 
     fn allows(&self, op: Op) -> bool {
-        self.access.contains(op.needed_right())
+        let role = self.window.is_none() || op.role() == Role::Remote;
+        role && self.access.contains(op.needed_right())
+    }
+
+    /// A key that names its index.
+    fn any_key(&self) -> Key {
+        match self.window {
+            Some(_) => self.region.rkey,
+            None => self.region.lkey,
+        }
     }
 }
 
@@ -134,7 +175,7 @@ enum Expect {
 
 struct Runner<'a> {
     target: &'a mut dyn Target,
-    groups: Vec<RegionGroup>,
+    groups: Vec<Group>,
     live: Vec<Option<Live>>,
     stale: Vec<(Key, Key, u32)>,
     keys: KeyMaker,
@@ -199,7 +240,7 @@ pub fn length(scenario: &Scenario) -> u64 {
         .map(|s| match s {
             Step::Traffic(t) => t.requests,
             Step::Deregister(d) => d.under.as_deref().and_then(of).unwrap_or(0),
-            Step::Register(_) => 0,
+            Step::Register(_) | Step::Bind(_) | Step::Invalidate(_) => 0,
         })
         .sum();
     once.saturating_mul(u64::from(scenario.unit.repeat))
@@ -257,9 +298,12 @@ impl Runner<'_> {
                     Step::Register(g) => self.register_group(g)?,
                     Step::Traffic(t) => self.traffic(t, progress)?,
                     Step::Deregister(d) => self.deregister(scenario, d, progress)?,
+                    Step::Bind(g) => self.bind_group(g)?,
+                    Step::Invalidate(i) => self.invalidate(i)?,
                 }
             }
-            for place in 0..self.live.len() {
+            // Windows come after their regions, and must go before them.
+            for place in (0..self.live.len()).rev() {
                 self.release(place)?;
             }
             self.live.clear();
@@ -272,7 +316,7 @@ impl Runner<'_> {
 
     fn register_group(&mut self, g: &RegionGroup) -> Result<(), TargetError> {
         let group = self.groups.len();
-        self.groups.push(g.clone());
+        self.groups.push(Group::Regions(g.clone()));
         for _ in 0..g.count {
             let place = self.live.len();
             self.live.push(None);
@@ -282,7 +326,9 @@ impl Runner<'_> {
     }
 
     fn register(&mut self, place: usize, group: usize) -> Result<(), TargetError> {
-        let g = self.groups[group].clone();
+        let Group::Regions(g) = self.groups[group].clone() else {
+            return Ok(());
+        };
         let length = self.random.within(*g.size.start(), *g.size.end());
         if self.next_address > 1 << 62 {
             self.next_address = ADDRESSES;
@@ -293,6 +339,9 @@ impl Runner<'_> {
         let start = self.next_address + g.offset;
         self.next_address += APART.max((length + g.offset).next_multiple_of(APART));
         let frames = self.frames(&g, start, length);
+        if g.fast {
+            return self.register_fast(place, group, &g, (start, length), frames);
+        }
         let made = self.target.register(&Registration {
             pd: g.pd,
             start,
@@ -322,9 +371,295 @@ impl Runner<'_> {
                     length,
                     access: g.access,
                     frames: Arc::new(frames),
+                    skip: start & 0xfff,
+                    window: None,
                 });
                 Ok(())
             }
+        }
+    }
+
+    /// Makes a fast-registration region, if the place has none, and registers memory in it.
+    fn register_fast(
+        &mut self,
+        place: usize,
+        group: usize,
+        g: &RegionGroup,
+        (start, length): (u64, u64),
+        frames: FrameList,
+    ) -> Result<(), TargetError> {
+        let log_page = g.log_page.unwrap_or(12);
+        let failed = |what: &str, why: Refused| {
+            Err(TargetError::Failed(format!("{}: {what} ({why})", g.name)))
+        };
+        let idle = self.live[place].take().map(|live| live.region);
+        let region = match idle {
+            Some(region) => region,
+            None => {
+                let pages = (g.size.end() + g.offset).div_ceil(1 << log_page) + 1;
+                let made = self.target.allocate_region(&FastRegion {
+                    pd: g.pd,
+                    pages: pages as u32,
+                    log_page,
+                    encoding: g.encoding,
+                    remote_inv: g.remote_inv,
+                })?;
+                match made {
+                    Ok(region) => region,
+                    Err(why) => return failed("no region", why),
+                }
+            }
+        };
+        let made = self.target.fast_register(
+            region.id,
+            &FastRegistration {
+                start,
+                length,
+                access: g.access,
+                frames: frames.clone(),
+                // Another one than before.
+                tag: region.lkey.tag().wrapping_add(1).max(1),
+            },
+        )?;
+        let region = match made {
+            Ok(region) => region,
+            Err(why) => return failed("no registration", why),
+        };
+        self.live[place] = Some(Live {
+            region,
+            group,
+            pd: g.pd,
+            start,
+            length,
+            access: g.access,
+            frames: Arc::new(frames),
+            skip: start & 0xfff,
+            window: None,
+        });
+        Ok(())
+    }
+
+    // -- Windows ----------------------------------------------------------------------------------
+
+    fn bind_group(&mut self, g: &WindowGroup) -> Result<(), TargetError> {
+        let group = self.groups.len();
+        self.groups.push(Group::Windows(g.clone()));
+        let parents = self.places(&g.of);
+        for n in 0..g.count as usize {
+            let Some(&parent) = parents.get(n % parents.len().max(1)) else {
+                return Err(TargetError::Failed(format!(
+                    "{}: no region is left",
+                    g.name
+                )));
+            };
+            let Some(pd) = self.live[parent].as_ref().map(|live| live.pd) else {
+                continue;
+            };
+            let window = match self.target.allocate_window(pd, g.kind)? {
+                Ok(window) => window,
+                Err(why) => {
+                    return Err(TargetError::Failed(format!(
+                        "{}: no window ({why})",
+                        g.name
+                    )))
+                }
+            };
+            let place = self.live.len();
+            self.live.push(None);
+            self.bind(place, group, parent, (window.id, window.rkey))?;
+            if self.live[place].is_none() {
+                self.live.pop();
+                self.target.free_window(window.id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Binds a window to a part of a region. If that is to be refused, the place stays empty.
+    fn bind(
+        &mut self,
+        place: usize,
+        group: usize,
+        parent: usize,
+        (id, old): (WindowId, Key),
+    ) -> Result<(), TargetError> {
+        let (Group::Windows(g), Some(region)) =
+            (self.groups[group].clone(), self.live[parent].clone())
+        else {
+            return Ok(());
+        };
+        let mut length = self.random.within(*g.size.start(), *g.size.end());
+        if g.refused.is_none() {
+            length = length.min(region.length);
+        }
+        let room = region.length.saturating_sub(length);
+        let offset = g.offset.unwrap_or_else(|| self.random.below(room + 1));
+        let qpn = self.random.below(1 << 24) as u32;
+        let start = region.start.wrapping_add(offset);
+        let bind = Bind {
+            region: Some(region.region.id),
+            start,
+            length,
+            access: g.access,
+            qpn,
+            tag: old.tag().wrapping_add(1).max(1),
+        };
+        let made = self.target.bind_window(id, &bind)?;
+        let made = match (made, g.refused) {
+            (Err(Refused::Unit(status)), Some(due)) if status == due => return Ok(()),
+            (Ok(window), None) => window,
+            (made, due) => {
+                let due = due.map_or("OK".into(), |due| due.to_string());
+                let got = made.map_or_else(|why| why.to_string(), |_| "OK".into());
+                self.report
+                    .mismatch(format!("window {}: {got} ({due} was due)", g.name));
+                return Ok(());
+            }
+        };
+        self.live[place] = Some(Live {
+            region: Region {
+                id: region.region.id,
+                lkey: Key::NONE,
+                rkey: made.rkey,
+                ..region.region
+            },
+            group,
+            pd: region.pd,
+            start,
+            length,
+            access: g.access,
+            frames: region.frames,
+            skip: region.skip + offset,
+            window: Some(LiveWindow {
+                id,
+                kind: g.kind,
+                qpn,
+                parent,
+            }),
+        });
+        Ok(())
+    }
+
+    /// Ends the registrations and bindings of groups. Their keys are tried, and must be refused.
+    fn invalidate(&mut self, i: &Invalidate) -> Result<(), TargetError> {
+        for place in self.places(&i.regions) {
+            let Some(live) = self.live[place].clone() else {
+                continue;
+            };
+            let qpn = live.window.map_or(0, |w| w.qpn);
+            let by = match i.by_peer {
+                true => Invalidator::Peer { qpn },
+                false => Invalidator::Local,
+            };
+            let mut new_key = live.any_key();
+            let ended = match live.window {
+                // Type 1 knows no invalidation: its owner binds it to nothing.
+                Some(w) if w.kind == MwType::One && !i.by_peer && i.refused.is_none() => {
+                    let nothing = Bind {
+                        region: None,
+                        start: 0,
+                        length: 0,
+                        access: Access::NONE,
+                        qpn: 0,
+                        tag: 0,
+                    };
+                    let made = self.target.bind_window(w.id, &nothing)?;
+                    made.map(|window| new_key = window.rkey)
+                }
+                Some(w) => self.target.invalidate_window(w.id, by)?,
+                None => self.target.invalidate_region(live.region.id, by)?,
+            };
+            let right = match (&ended, i.refused) {
+                (Ok(()), None) => true,
+                (Err(Refused::Unit(status)), Some(due)) => *status == due,
+                _ => false,
+            };
+            if !right {
+                let got = ended
+                    .as_ref()
+                    .map_or_else(Refused::to_string, |()| "OK".into());
+                let due = i.refused.map_or("OK".into(), |due| due.to_string());
+                self.report
+                    .mismatch(format!("invalidate {}: {got} ({due} was due)", i.name));
+            }
+            self.try_keys(place, ended.is_err())?;
+            if ended.is_err() {
+                continue;
+            }
+            match (live.window, i.again) {
+                (None, true) => {
+                    self.register(place, live.group)?;
+                    self.retry(&live, Syndrome::KeyTag)?;
+                }
+                (Some(w), true) => {
+                    self.live[place] = None;
+                    self.bind(place, live.group, w.parent, (w.id, new_key))?;
+                    self.retry(&live, Syndrome::KeyTag)?;
+                }
+                (None, false) => {
+                    let status = self.target.deregister(live.region.id)?;
+                    self.ended("deregistration", status)?;
+                    self.live[place] = None;
+                    self.remember(&live);
+                }
+                (Some(w), false) => {
+                    let status = self.target.free_window(w.id)?;
+                    self.ended("end of a window", status)?;
+                    self.live[place] = None;
+                    self.remember(&live);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries the keys of a place: they must work as before, or be refused.
+    fn try_keys(&mut self, place: usize, alive: bool) -> Result<(), TargetError> {
+        let Some(live) = self.live[place].clone() else {
+            return Ok(());
+        };
+        for op in [Op::LocalRead, Op::RemoteRead, Op::RemoteWrite] {
+            if !live.allows(op) {
+                continue;
+            }
+            let a = self.request(&live, op, live.base(), 1, 1);
+            let answers = self.target.access(&[a])?;
+            let expect = match alive {
+                true => Expect::Good {
+                    region: place,
+                    at: 0,
+                },
+                false => Expect::Refused(Syndrome::KeyState),
+            };
+            for answer in &answers {
+                self.judge(&a, answer, expect);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries old keys: they must be refused.
+    fn retry(&mut self, old: &Live, due: Syndrome) -> Result<(), TargetError> {
+        for op in [Op::LocalRead, Op::RemoteRead] {
+            if !old.allows(op) {
+                continue;
+            }
+            let a = self.request(old, op, old.base(), 1, 1);
+            let answers = self.target.access(&[a])?;
+            for answer in &answers {
+                self.judge(&a, answer, Expect::Refused(due));
+            }
+        }
+        Ok(())
+    }
+
+    fn ended(&self, what: &str, status: Status) -> Result<(), TargetError> {
+        match status {
+            Status::Ok => Ok(()),
+            status => Err(TargetError::Mismatch {
+                clock: self.target.clock(),
+                text: format!("a {what} ended with {status}"),
+            }),
         }
     }
 
@@ -376,14 +711,11 @@ impl Runner<'_> {
             return Ok(());
         };
         self.remember(&live);
-        let status = self.target.deregister(live.region.id)?;
-        if status != Status::Ok {
-            return Err(TargetError::Mismatch {
-                clock: self.target.clock(),
-                text: format!("a deregistration ended with {status}"),
-            });
-        }
-        Ok(())
+        let (what, status) = match live.window {
+            Some(w) => ("end of a window", self.target.free_window(w.id)?),
+            None => ("deregistration", self.target.deregister(live.region.id)?),
+        };
+        self.ended(what, status)
     }
 
     fn remember(&mut self, live: &Live) {
@@ -399,7 +731,7 @@ impl Runner<'_> {
             .filter(|&i| {
                 self.live[i]
                     .as_ref()
-                    .is_some_and(|l| names.contains(&self.groups[l.group].name))
+                    .is_some_and(|l| names.iter().any(|n| n == self.groups[l.group].name()))
             })
             .collect()
     }
@@ -421,7 +753,10 @@ impl Runner<'_> {
                 va,
                 len,
                 pd: live.pd,
-                qpn: self.random.below(1 << 24) as u32,
+                qpn: match live.window {
+                    Some(w) => w.qpn,
+                    None => self.random.below(1 << 24) as u32,
+                },
             },
         }
     }
@@ -433,8 +768,15 @@ impl Runner<'_> {
         let live = self.live[place].clone()?;
         let op = if live.allows(wanted) {
             wanted
-        } else {
+        } else if live.window.is_none() {
             Op::LocalRead
+        } else {
+            let ops: Vec<Op> = Op::ALL
+                .iter()
+                .copied()
+                .filter(|op| live.allows(*op))
+                .collect();
+            *self.random.pick(&ops)?
         };
         let point = self.random.below(t.sizes.total());
         let range = t.sizes.at(point)?.clone();
@@ -494,8 +836,13 @@ impl Runner<'_> {
                 let stale = self.random.pick(&self.stale.clone()).copied();
                 a.request.key = match stale {
                     // A key of a region that is gone; its index is not in use again yet.
-                    Some((lkey, rkey, _)) if self.unused(lkey) => {
-                        if op.role() == Role::Remote && rkey != Key::NONE {
+                    Some((lkey, rkey, _)) if self.unused(lkey, rkey) => {
+                        if lkey == Key::NONE {
+                            // Of a window.
+                            a.request.op = Op::RemoteRead.code();
+                            a.client = RESPONDER;
+                            rkey
+                        } else if op.role() == Role::Remote && rkey != Key::NONE {
                             rkey
                         } else {
                             a.request.op = Op::LocalRead.code();
@@ -509,7 +856,7 @@ impl Runner<'_> {
                             .live
                             .iter()
                             .flatten()
-                            .any(|l| self.keys.decode(l.region.lkey).1 == index)
+                            .any(|l| self.keys.decode(l.any_key()).1 == index)
                         {
                             return None;
                         }
@@ -525,7 +872,10 @@ impl Runner<'_> {
             }
             Bad::Role => {
                 // A local key from a peer, or a remote key in an own element.
-                if op.role() == Role::Local && live.region.rkey != Key::NONE {
+                if live.window.is_some() {
+                    a.request.op = Op::LocalRead.code();
+                    a.client = REQUESTER;
+                } else if op.role() == Role::Local && live.region.rkey != Key::NONE {
                     a.request.key = live.region.rkey;
                 } else {
                     a.request.key = live.region.lkey;
@@ -535,27 +885,36 @@ impl Runner<'_> {
                 Syndrome::KeyTag
             }
             Bad::Pd => {
+                if live.window.is_some_and(|w| w.kind == MwType::TwoA) {
+                    return None;
+                }
                 a.request.pd = live.pd ^ (1 + self.random.below(0xff_ffff) as u32);
                 Syndrome::Pd
+            }
+            Bad::Qp => {
+                if live.window.map_or(true, |w| w.kind == MwType::One) {
+                    return None;
+                }
+                a.request.qpn ^= 1 + self.random.below(0xff_ffff) as u32;
+                Syndrome::Qp
             }
             Bad::Rights => {
                 let remote = live.region.rkey != Key::NONE;
                 let missing: Vec<Op> = Op::ALL
                     .iter()
                     .copied()
-                    .filter(|op| !live.allows(*op) && (remote || op.role() == Role::Local))
+                    .filter(|op| !live.allows(*op))
+                    .filter(|op| match op.role() {
+                        Role::Local => live.window.is_none(),
+                        Role::Remote => remote,
+                    })
                     .collect();
                 match self.random.pick(&missing) {
                     Some(&op) => {
                         let len = if op == Op::RemoteAtomic { 8 } else { len };
                         a = self.request(&live, op, a.request.va, len, t.streams);
                     }
-                    // Every right is there: an operation that does not exist has none.
-                    None if remote => {
-                        a.request.op = self.random.within(5, 7) as u8;
-                        a.request.key = live.region.rkey;
-                        a.client = RESPONDER;
-                    }
+                    // Every right is there.
                     None => return None,
                 }
                 Syndrome::Rights
@@ -612,14 +971,15 @@ impl Runner<'_> {
         Some((a, Expect::Refused(expect)))
     }
 
-    /// No live region has the index of this key.
-    fn unused(&self, key: Key) -> bool {
+    /// No live region or window has the index of these keys.
+    fn unused(&self, lkey: Key, rkey: Key) -> bool {
+        let key = if lkey == Key::NONE { rkey } else { lkey };
         let index = self.keys.decode(key).1;
         !self
             .live
             .iter()
             .flatten()
-            .any(|l| self.keys.decode(l.region.lkey).1 == index)
+            .any(|l| self.keys.decode(l.any_key()).1 == index)
     }
 
     fn traffic(&mut self, t: &Traffic, progress: &mut dyn FnMut(u64)) -> Result<(), TargetError> {
@@ -697,10 +1057,15 @@ impl Runner<'_> {
 
     /// Bad requests that need more than a request.
     fn special(&mut self, kind: Bad, t: &Traffic) -> Result<(), TargetError> {
-        let groups: Vec<usize> = (0..self.groups.len())
-            .filter(|&g| t.regions.contains(&self.groups[g].name))
+        let groups: Vec<RegionGroup> = self
+            .groups
+            .iter()
+            .filter_map(|group| match group {
+                Group::Regions(g) if t.regions.contains(&g.name) => Some(g.clone()),
+                _ => None,
+            })
             .collect();
-        let Some(&template) = self.random.pick(&groups) else {
+        let Some(g) = self.random.pick(&groups).cloned() else {
             return Ok(());
         };
         if kind == Bad::Disabled {
@@ -719,7 +1084,6 @@ impl Runner<'_> {
             return Ok(());
         }
         // A region of its own, damaged before the unit has seen it: 64 pages with a table.
-        let g = &self.groups[template];
         let group = RegionGroup {
             name: format!("damaged {}", g.name),
             count: 1,
@@ -731,9 +1095,10 @@ impl Runner<'_> {
             },
             layout: Layout::Scattered,
             offset: 0,
+            fast: false,
             ..g.clone()
         };
-        self.groups.push(group);
+        self.groups.push(Group::Regions(group));
         let number = self.groups.len() - 1;
         let place = self.live.len();
         self.live.push(None);
@@ -799,14 +1164,10 @@ impl Runner<'_> {
             Expect::Refused(s) => Some(format!("{s} was due")),
             Expect::Good { .. } if answer.syndrome != Syndrome::Ok => Some("OK was due".into()),
             Expect::Good { region, at } => match &self.live[region] {
-                Some(live) => addresses::check(
-                    &live.frames,
-                    live.start & 0xfff,
-                    at,
-                    a.request.len,
-                    &answer.segments,
-                )
-                .err(),
+                Some(live) => {
+                    addresses::check(&live.frames, live.skip, at, a.request.len, &answer.segments)
+                        .err()
+                }
                 None => None,
             },
         };
@@ -826,6 +1187,9 @@ impl Runner<'_> {
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), TargetError> {
         let doomed = self.places(&d.regions);
+        if let Some(due) = d.refused {
+            return self.refused_deregistrations(d, &doomed, due);
+        }
         let under = scenario.steps.iter().find_map(|s| match s {
             Step::Traffic(t) if Some(&t.name) == d.under.as_ref() => Some(t),
             _ => None,
@@ -892,13 +1256,40 @@ impl Runner<'_> {
         Ok(())
     }
 
+    /// Deregistrations that the unit must refuse, with this status: all works as before.
+    fn refused_deregistrations(
+        &mut self,
+        d: &Deregister,
+        places: &[usize],
+        due: Status,
+    ) -> Result<(), TargetError> {
+        for &place in places {
+            let Some(live) = self.live[place].clone() else {
+                continue;
+            };
+            let status = match live.window {
+                Some(w) => self.target.free_window(w.id)?,
+                None => self.target.deregister(live.region.id)?,
+            };
+            if status != due {
+                let text = format!("deregister {}: {status} ({due} was due)", d.name);
+                self.report.mismatch(text);
+            }
+            if status == Status::Ok {
+                self.live[place] = None;
+            }
+            self.try_keys(place, true)?;
+        }
+        Ok(())
+    }
+
     /// A bad request to a region that goes away meanwhile may also be refused for that.
     fn racing(&self, a: &Access1, e: Expect, doomed: &[usize]) -> Expect {
         let index = self.keys.decode(a.request.key).1;
         let hit = doomed.iter().any(|&place| {
             self.live[place]
                 .as_ref()
-                .is_some_and(|l| self.keys.decode(l.region.lkey).1 == index)
+                .is_some_and(|l| self.keys.decode(l.any_key()).1 == index)
         });
         match e {
             Expect::Refused(Syndrome::Length | Syndrome::KeyIndex) => e,
