@@ -77,6 +77,11 @@ lint: setup ## RTL with Verilator, Yosys and Verible in every configuration; cli
 	$(PY) tools/lint.py
 	$(CARGO) clippy $(BUILD_FLAGS) --all-targets -- -D warnings
 
+.PHONY: csr
+csr: setup ## renew what follows from the registers' description rtl/tpt_csr.rdl
+	$(PY) tools/gen_csr.py
+	$(PY) tools/gen_formats.py
+
 .PHONY: fmt
 fmt: ## format the Rust sources
 	$(CARGO) fmt --all

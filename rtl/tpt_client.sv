@@ -123,6 +123,7 @@ module tpt_client
   output logic             ev_request_o,
   output logic             ev_segment_o,
   output logic             ev_refused_o,
+  output refusal_t         ev_refusal_o,   // with ev_refused_o
   output logic             ev_bad_done_o,
   output logic             ev_tag_busy_o
 );
@@ -1017,6 +1018,8 @@ module tpt_client
 
   assign ev_segment_o = put_valid && put_beat.rsp.len != '0;
   assign ev_refused_o = put_valid && put_beat.rsp.syndrome != SynOk;
+  assign ev_refusal_o = '{tag: put_beat.rsp.tag, stream: put_beat.rsp.stream,
+                          syndrome: put_beat.rsp.syndrome};
 
   `TPT_ASSERT(FreeRoom_A, !free_push || free_room)
   `TPT_ASSERT(QueueRoom_A, !put_valid || rq_room)

@@ -18,6 +18,7 @@
 /// docs/theory-of-operation.md.
 module tpt_core
   import tpt_pkg::*;
+  import tpt_csr_pkg::*;
 #(
   /// Clients, 1 to 4.
   parameter int unsigned NumClients  = 2,
@@ -85,6 +86,8 @@ module tpt_core
   output logic [1:0]              s_axil_rresp_o,
   output logic                    s_axil_rvalid_o,
   input  logic                    s_axil_rready_i,
+  // Interrupt: a level
+  output logic                    irq_o,
 
   // Memory: AXI4 manager
   output logic [AxiIdW-1:0]       m_axi_awid_o,
@@ -169,11 +172,33 @@ module tpt_core
   logic                          enter_q;    // requests may enter
   logic [NumCounters-1:0][3:0]   cnt_inc;
   logic [NumErrors-1:0]          err_set;
+  logic [NumSynCount-1:0][2:0]   syn_inc;
+  logic                          refused;
+  logic [31:0]                   log_count;
+  refusal_t [NumLog-1:0]         log_entry;
+  logic [NumLog-1:0][1:0]        log_client;
+  if (NumSynCount != 32'(SynTagBusy)) begin : g_bad_syndromes
+    $fatal(1, "tpt_core: SYN_COUNT in tpt_csr.rdl must have one counter per syndrome of tpt_pkg");
+  end
+
+  // Settings of parts that are not built yet: page fault queue, queues in memory, host windows.
+  logic                          fault_pop, queue_enable, queue_arm;
+  logic [63:0]                   cmdq_base, cplq_base;
+  logic [4:0]                    cmdq_log_size, cplq_log_size;
+  logic [15:0]                   cmdq_tail, cplq_head;
+  logic                          cmdq_doorbell, cplq_doorbell;
+  logic [NumHostwinBaseLo-1:0]             window_enable;
+  logic [NumHostwinBaseLo-1:0][FrameW-1:0] window_base, window_limit;
+  logic unused_parts;
+  assign unused_parts = ^{fault_pop, queue_enable, queue_arm, cmdq_base, cplq_base,
+                          cmdq_log_size, cplq_log_size, cmdq_tail, cplq_head, cmdq_doorbell,
+                          cplq_doorbell, window_enable, window_base, window_limit};
 
   tpt_csr #(
     .NumClients(NumClients), .NumContexts(NumContexts), .NumStreams(NumStreams),
     .MptSets(MptSets), .MptWays(MptWays), .MttSets(MttSets), .MttWays(MttWays),
-    .AxiDataW(AxiDataW), .MaxLevels(MaxLevels), .Lanes(Lanes), .MergeSegs(MergeSegs)
+    .AxiDataW(AxiDataW), .MaxLevels(MaxLevels), .Lanes(Lanes), .MergeSegs(MergeSegs),
+    .Frmr(1)
   ) u_csr (
     .clk_i, .rst_ni,
     .s_axil_awaddr_i, .s_axil_awvalid_i, .s_axil_awready_o,
@@ -181,6 +206,7 @@ module tpt_core
     .s_axil_bresp_o, .s_axil_bvalid_o, .s_axil_bready_i,
     .s_axil_araddr_i, .s_axil_arvalid_i, .s_axil_arready_o,
     .s_axil_rdata_o, .s_axil_rresp_o, .s_axil_rvalid_o, .s_axil_rready_i,
+    .irq_o,
     .enable_o           (csr_enable),
     .plain_o            (csr_plain),
     .merge_o            (csr_merge),
@@ -198,7 +224,39 @@ module tpt_core
     .fence_busy_i       (eng_fence_busy),
     .idle_i             (all_idle),
     .cnt_inc_i          (cnt_inc),
-    .err_set_i          (err_set)
+    .syn_inc_i          (syn_inc),
+    .err_set_i          (err_set),
+    .refused_i          (refused),
+    .log_count_i        (log_count),
+    .log_entry_i        (log_entry),
+    .log_client_i       (log_client),
+    .fault_count_i      (8'd0),         // no page fault waits: every fault is a refusal
+    .fault_valid_i      (1'b0),
+    .fault_index_i      ('0),
+    .fault_va_i         (64'd0),
+    .fault_write_i      (1'b0),
+    .fault_slot_i       (7'd0),
+    .fault_event_i      (1'b0),
+    .fault_pop_o        (fault_pop),
+    .queue_enable_o     (queue_enable),
+    .queue_arm_o        (queue_arm),
+    .cmdq_base_o        (cmdq_base),
+    .cmdq_log_size_o    (cmdq_log_size),
+    .cmdq_tail_o        (cmdq_tail),
+    .cmdq_doorbell_o    (cmdq_doorbell),
+    .cplq_base_o        (cplq_base),
+    .cplq_log_size_o    (cplq_log_size),
+    .cplq_head_o        (cplq_head),
+    .cplq_doorbell_o    (cplq_doorbell),
+    .cmdq_head_i        (16'd0),        // no queues: commands come on their channel
+    .cplq_tail_i        (16'd0),
+    .queue_enabled_i    (1'b0),
+    .queue_busy_i       (1'b0),
+    .queue_error_i      (1'b0),
+    .queue_event_i      (1'b0),
+    .window_enable_o    (window_enable),
+    .window_base_o      (window_base),
+    .window_limit_o     (window_limit)
   );
 
   logic                  epoch, fence_req, fence_busy, fence_flip;
@@ -332,6 +390,7 @@ module tpt_core
   logic  [NumClients-1:0]            adv_valid;
   logic  [NumClients-1:0][LCtxW-1:0] adv_ctx, adv_src;
   logic  [NumClients-1:0]            ev_request, ev_segment, ev_refused, ev_bad_done, ev_tag_busy;
+  refusal_t [NumClients-1:0]         ev_refusal;
 
   // Of each lane
   logic [Lanes-1:0]                          sub_valid, sub_more;
@@ -435,6 +494,7 @@ module tpt_core
       .ev_request_o  (ev_request[c]),
       .ev_segment_o  (ev_segment[c]),
       .ev_refused_o  (ev_refused[c]),
+      .ev_refusal_o  (ev_refusal[c]),
       .ev_bad_done_o (ev_bad_done[c]),
       .ev_tag_busy_o (ev_tag_busy[c])
     );
@@ -790,13 +850,40 @@ module tpt_core
     end
     cnt_inc[CntFences]  = 4'(fence_flip);
 
-    err_set               = '0;
-    err_set[ErrBadDone]   = |ev_bad_done;
-    err_set[ErrTagBusy]   = |ev_tag_busy;
-    err_set[ErrBus]       = (|mpt_bus) || (|mtt_bus) || eng_ev_bus;
-    err_set[ErrMptBad]    = (|mpt_bad) || eng_ev_bad;
-    err_set[ErrFenceTime] = eng_ev_time;
+    err_set                 = '0;
+    err_set[ErrorBadDone]   = |ev_bad_done;
+    err_set[ErrorTagBusy]   = |ev_tag_busy;
+    err_set[ErrorBus]       = (|mpt_bus) || (|mtt_bus) || eng_ev_bus;
+    err_set[ErrorMptBad]    = (|mpt_bad) || eng_ev_bad;
+    err_set[ErrorFenceTime] = eng_ev_time;
   end
+
+  // Refusals: counted by syndrome and logged, a clock later
+  logic     [NumClients-1:0] refused_q;
+  refusal_t [NumClients-1:0] refusal_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) refused_q <= '0;
+    else refused_q <= ev_refused;
+  end
+  always_ff @(posedge clk_i) refusal_q <= ev_refusal;
+  always_comb begin
+    syn_inc = '0;
+    for (int unsigned n = 0; n < NumSynCount; n++) begin
+      for (int unsigned c = 0; c < NumClients; c++) begin
+        syn_inc[n] = syn_inc[n] + 3'(refused_q[c] && refusal_q[c].syndrome == 5'(n + 1));
+      end
+    end
+  end
+  assign refused = |refused_q;
+
+  tpt_refusal_log #(.NumClients(NumClients), .Depth(NumLog)) u_log (
+    .clk_i, .rst_ni,
+    .valid_i  (refused_q),
+    .refusal_i(refusal_q),
+    .count_o  (log_count),
+    .entry_o  (log_entry),
+    .client_o (log_client)
+  );
 
   `TPT_ASSERT(FlushAlone_A, !(flush_valid && sweep_valid))
 

@@ -20,10 +20,10 @@
 ///            Idle ─start─► Decode (12) ─► {local, index} ───┴─► Remote (12) ─► Idle
 ///                               └──────► {remote, index} ─► Local (12) ─┘
 ///
-/// Decode takes the index field of a key and undoes the permutation; the field itself is then that of
-/// the local role (for an R_Key it is made as well), and the tags are begun with the index. A round is undone by the same
-/// round on swapped halves, with the round keys in reverse order. A start while at work begins
-/// anew.
+/// Decode takes the index field of a key and undoes the permutation; the field itself is then that
+/// of the local role (for an R_Key it is made as well), and the tags are begun with the index. A
+/// round is undone by the same round on swapped halves, with the round keys in reverse order. A
+/// start while at work begins anew.
 ///
 /// Latency from start: index 12 clocks, both fields 24; tags 36, or 48 with decoding, or 9 after
 /// gen_valid_i; keys_valid_o comes a clock after the last.

@@ -26,10 +26,10 @@
 ///   1 LENGTH, 2 KEY_INDEX, 14 BUS, 15 MPT_BAD, 3 KEY_STATE, 4 KEY_TAG, 5 PD, 6 QP, 7 RIGHTS,
 ///   8 WRAP, 9 BOUNDS, 10 ALIGN (address of an atomic), 11 PARENT
 ///
-/// A window has no pages. When its rules hold, the answer is `again_o`: the request has to come once
-/// more with its parent's entry, as `parent_i`. Then the key is {index field of the parent's L_Key,
-/// generation that was bound}, the address that of the parent, and only DISABLED, BUS, MPT_BAD and
-/// PARENT can be the answer: everything about the operation was decided the first time.
+/// A window has no pages. When its rules hold, the answer is `again_o`: the request has to come
+/// once more with its parent's entry, as `parent_i`. Then the key is {index field of the parent's
+/// L_Key, generation that was bound}, the address that of the parent, and only DISABLED, BUS,
+/// MPT_BAD and PARENT can be the answer: everything about the operation was decided the first time.
 ///
 /// A physical region has no table: its pages of 8 TiB are made from the address.
 ///
@@ -197,8 +197,8 @@ module tpt_mpt_check import tpt_pkg::*; #(
     return is_atomic(op) && (va_low != 3'd0);
   endfunction
 
-  // Rule 11: what a parent must be beside VALID: a region, named by its L_Key, of the generation that
-  // was bound, and not zero-based.
+  // Rule 11: what a parent must be beside VALID: a region, named by its L_Key, of the generation
+  // that was bound, and not zero-based.
   function automatic logic fails_parent(logic role, logic [2:0] kind, logic zero_based,
                                            logic [GenW-1:0] gen, logic [7:0] bound_gen);
     return (role != RoleLocal) || ((kind != KindMr) && (kind != KindFrmr)) || zero_based ||

@@ -9,8 +9,8 @@
 /// What the second look-up needs is kept per context when the window's entry comes out of the first
 /// one: operation and length, the address in the parent's terms, and the parent as the entry names
 /// it. When the check has found that the window's own rules hold, the request is put into the
-/// pipeline again, as a request whose key is {index field of the parent's L_Key, generation that was
-/// bound}.
+/// pipeline again, as a request whose key is {index field of the parent's L_Key, generation that
+/// was bound}.
 ///
 /// Latency: 2 clocks from `again_valid_i` to `valid_q_o`, one request per clock, never stalled.
 module tpt_mw_parent

@@ -4,9 +4,10 @@
 
 /// Types and constants of the translation and protection unit.
 ///
-/// This file is the one place where widths, encodings, channel payloads, the memory formats (MPT
-/// entry, MTT entry) and the register offsets are defined. The Rust codecs are tested against it.
-/// Packed structs: the first field is the most significant one.
+/// This file is the one place where widths, encodings, channel payloads and the memory formats (MPT
+/// entry, MTT entry) are defined. The Rust codecs are tested against it. The registers are defined
+/// in tpt_csr.rdl, from which tpt_csr_pkg is made. Packed structs: the first field is the most
+/// significant one.
 package tpt_pkg;
 
   // ---------------------------------------------------------------------------------------------
@@ -30,6 +31,8 @@ package tpt_pkg;
   localparam int unsigned GenW = 8;
   /// Width of the page bound of a fast-registration region.
   localparam int unsigned CapW = 20;
+  /// Largest MPT, entries.
+  localparam int unsigned MaxMptSize = 2 ** IndexW;
   /// Width of an MPT entry in memory, in bits and bytes.
   localparam int unsigned MptW = 512;
   localparam int unsigned MptBytes = 64;
@@ -228,6 +231,13 @@ package tpt_pkg;
   } rsp_t;
   localparam int unsigned RspW = $bits(rsp_t);
 
+  /// What is logged of a refused request.
+  typedef struct packed {
+    logic [TagW-1:0]    tag;       // of the request
+    logic [StreamW-1:0] stream;    // of the request
+    logic [4:0]         syndrome;  // syndrome_e
+  } refusal_t;
+
   /// Done: the consumer has finished with the segments of the request with this tag.
   typedef struct packed {
     logic [TagW-1:0] tag;  // of the request
@@ -405,6 +415,7 @@ package tpt_pkg;
 
   /// What a passed check hands to the walk.
   typedef struct packed {
+    logic                   relaxed;    // relaxed ordering is allowed
     logic [IndexW-1:0]      index;
     logic [GenW-1:0]        gen;
     logic [2:0]             level;      // LevelFlat is walked as level 1
@@ -412,7 +423,6 @@ package tpt_pkg;
     logic [2:0]             log_tpage;  // log2(table page) - 12
     logic [1:0]             encoding;
     logic                   write;      // the access needs a writable entry
-    logic                   relaxed;    // relaxed ordering is allowed
     logic [3:0][FrameW-1:0] frame;
   } desc_t;
 
@@ -488,79 +498,6 @@ package tpt_pkg;
     return (req.op == OpRemoteAtomic) ? (req.len == 32'd8)
                                       : ((req.len != 32'd0) && (req.len <= MaxReqLen));
   endfunction
-
-  // ---------------------------------------------------------------------------------------------
-  // Registers (AXI4-Lite, 32-bit, byte offsets)
-  // ---------------------------------------------------------------------------------------------
-  localparam int unsigned CsrAddrW = 12;
-  localparam logic [CsrAddrW-1:0] CsrId          = 12'h000;  // RO "TPT0"
-  localparam logic [CsrAddrW-1:0] CsrVersion     = 12'h004;  // RO
-  localparam logic [CsrAddrW-1:0] CsrCap         = 12'h008;  // RO sizes, bits below
-  localparam logic [CsrAddrW-1:0] CsrCtrl        = 12'h010;  // RW bits below
-  localparam logic [CsrAddrW-1:0] CsrStatus      = 12'h014;  // RO bits below
-  localparam logic [CsrAddrW-1:0] CsrMptBaseLo   = 12'h018;  // RW locked while enabled
-  localparam logic [CsrAddrW-1:0] CsrMptBaseHi   = 12'h01c;  // RW locked while enabled
-  localparam logic [CsrAddrW-1:0] CsrMptSize     = 12'h020;  // RW entries, locked while enabled
-  localparam logic [CsrAddrW-1:0] CsrPermSecret0 = 12'h030;  // WO 4 words, locked while enabled
-  localparam logic [CsrAddrW-1:0] CsrTagSecret0  = 12'h040;  // WO 4 words, locked while enabled
-  localparam logic [CsrAddrW-1:0] CsrClientReset = 12'h050;  // W1S bit c: client c, 1 while busy
-  localparam logic [CsrAddrW-1:0] CsrFenceTime   = 12'h054;  // RW clocks, 0: no limit; reset 2^20
-  localparam logic [CsrAddrW-1:0] CsrError       = 12'h058;  // W1C sticky error bits
-  localparam logic [CsrAddrW-1:0] CsrCntBase     = 12'h080;  // RO counters, see below
-  /// Counters, 32 bits, wrapping, at CsrCntBase + 4 n.
-  localparam int unsigned NumCounters = 12;
-  localparam int unsigned CntRequests  = 0;  // requests accepted
-  localparam int unsigned CntMptHit    = 1;  // MPT look-ups found at once
-  localparam int unsigned CntMptMiss   = 2;  // MPT look-ups that asked for a read
-  localparam int unsigned CntMptRead   = 3;  // MPT entries read from memory
-  localparam int unsigned CntMttHit    = 4;  // MTT look-ups, one per level, found at once
-  localparam int unsigned CntMttMiss   = 5;  // MTT look-ups that asked for a read
-  localparam int unsigned CntMttRead   = 6;  // MTT lines read from memory
-  localparam int unsigned CntSegments  = 7;  // segments (OK beats with an address)
-  localparam int unsigned CntRefused   = 8;  // requests that ended with a syndrome
-  localparam int unsigned CntBadDone   = 9;  // done messages that were ignored
-  localparam int unsigned CntFences    = 10;  // grace periods that began
-  localparam int unsigned CntEvict     = 11;  // stored cache lines replaced by others
-
-  /// Sticky error bits.
-  localparam int unsigned ErrBadDone  = 0;  // unknown, early or second done
-  localparam int unsigned ErrTagBusy  = 1;  // request with a tag still in use
-  localparam int unsigned ErrBus      = 2;  // an AXI error response
-  localparam int unsigned ErrMptBad   = 3;  // MPT entry with a wrong CRC
-  localparam int unsigned ErrFenceTime = 4; // a fence ran into its time limit
-  localparam int unsigned NumErrors    = 5;
-
-  /// Bits of CTRL.
-  localparam int unsigned CtrlEnable = 0;
-  localparam int unsigned CtrlPlain  = 1;  // key index fields are not permuted
-  localparam int unsigned CtrlMerge  = 2;  // neighbouring pages of a request are one segment
-  localparam int unsigned CtrlPhys   = 3;  // physical regions may be registered
-
-  /// Bits of STATUS.
-  localparam int unsigned StatusReady      = 0;  // enabled and MPT cleared: requests are served
-  localparam int unsigned StatusClearing   = 1;  // enabled, MPT being cleared
-  localparam int unsigned StatusClearError = 2;  // clearing met a bus error; disable to leave
-  localparam int unsigned StatusFenceBusy  = 3;  // a command or its fence is not finished
-  localparam int unsigned StatusIdle       = 4;  // no request inside, no done owed
-  localparam int unsigned StatusLocked     = 5;  // locked registers refuse writes
-
-  /// Fields of CAP: position of the lowest bit. Sizes are given as log2 but for the first two.
-  localparam int unsigned CapClients    = 0;   // 4 bits: number of clients
-  localparam int unsigned CapMaxLevels  = 4;   // 3 bits: deepest tree of tables
-  localparam int unsigned CapLogStreams = 7;   // 3 bits: streams of a client
-  localparam int unsigned CapLogCtx     = 10;  // 4 bits: contexts
-  localparam int unsigned CapLogAxiData = 14;  // 2 bits: log2(AXI data width in bits / 128)
-  localparam int unsigned CapLogMptSets = 16;  // 4 bits
-  localparam int unsigned CapLogMptWays = 20;  // 2 bits
-  localparam int unsigned CapLogMttSets = 22;  // 4 bits
-  localparam int unsigned CapLogMttWays = 26;  // 2 bits
-  localparam int unsigned CapLogLanes   = 28;  // 2 bits
-  localparam int unsigned CapMerge      = 30;  // 1 bit: segments can be merged
-  /// Values of ID and VERSION: "TPT0"; major, minor and patch number in bits 23:16, 15:8, 7:0.
-  localparam logic [31:0] IdValue      = 32'h5450_5430;
-  localparam logic [31:0] VersionValue = 32'h0000_0100;
-  /// Largest MPT, entries.
-  localparam int unsigned MaxMptSize = 2 ** IndexW;
 
   // ---------------------------------------------------------------------------------------------
   // CRC-16 of the MPT entry: x^16 + x^12 + x^5 + 1, start value 0, bytes in memory order, most

@@ -4,8 +4,8 @@
 
 `include "tpt_assert.svh"
 
-/// Registration engine: executes the commands, owns the MPT in memory, the allocation of indices and
-/// the making of keys, and clears the table at enable.
+/// Registration engine: executes the commands, owns the MPT in memory, the allocation of indices
+/// and the making of keys, and clears the table at enable.
 ///
 /// Commands are begun one after the other, in order. A write is *posted*: the engine goes on with
 /// the next command, and a second, small state machine *settles* the first one when memory has
@@ -38,7 +38,8 @@
 /// *parent*: the region to which a window was bound has one window less: read, check, write.
 ///
 /// At most one REG, one DEREG, INVALIDATE, REREG or BIND_MW, and one tail are posted. A REREG, a
-/// BIND_MW and the tails that read are waited for, because the entry as it was is needed to undo them.
+/// BIND_MW and the tails that read are waited for, because the entry as it was is needed to undo
+/// them.
 ///
 /// **Order.** Commands are settled in their order, and a completion that needs no write waits until
 /// no command before it is posted. The entry of a command is read only when no posted write can be
@@ -414,6 +415,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
   // Between the parts.
   logic [31:0] gen_lkey, gen_rkey;      // keys of the command in work
+  logic        has_remote_q;            // they have an R_Key
   logic [FieldW-1:0] gen_lfield, gen_rfield;  // index fields of the command in work
   logic        rd_busy;                 // a read is wanted or under way
   logic        rd_stuck;                // its entry has a write on its way
@@ -455,8 +457,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
   end
 
   // ---------------------------------------------------------------------------------------------
-  // Posted writes. At most one REG, one command with a fence and one tail wait for their answers; each
-  // has its registers here, and they are settled by a state machine of their own.
+  // Posted writes. At most one REG, one command with a fence and one tail wait for their answers;
+  // each has its registers here, and they are settled by a state machine of their own.
   // ---------------------------------------------------------------------------------------------
   reg_t       reg_q;                     // REG
   end_t       end_q;                     // command with a fence
@@ -1164,8 +1166,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
     endcase
   end
 
-  // The plain rules that apply, first failure wins. Those of the page and the encoding of a FAST_REG
-  // were decided when its region was allocated.
+  // The plain rules that apply, first failure wins. Those of the page and the encoding of a
+  // FAST_REG were decided when its region was allocated.
   arg_t arg_use;
   always_comb begin
     arg_use.length = use_tr || is_phys_q || is_amr_q || (is_bind_q && (cur_q.kind != KindMw1));
@@ -1208,7 +1210,6 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
   // The access of a tail is in its entry.
   logic [AccessW-1:0] acc_keys;
-  logic               has_remote_q;
   assign acc_keys = (job_q == JobTail) ? cur_q.access : acc_next;
   always_ff @(posedge clk_i) begin
     has_remote_q <= acc_keys[AccRemoteWrite] || acc_keys[AccRemoteRead] ||

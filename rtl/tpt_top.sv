@@ -10,6 +10,7 @@
 /// `[c * width +: width]` of the data.
 module tpt_top
   import tpt_pkg::*;
+  import tpt_csr_pkg::*;
 #(
   /// See tpt_core. Named configurations are in configs.toml.
   parameter int unsigned NumClients  = 2,
@@ -47,6 +48,9 @@ module tpt_top
   output logic [1:0]                  s_axil_rresp,
   output logic                        s_axil_rvalid,
   input  logic                        s_axil_rready,
+
+  // Interrupt: a level
+  output logic                        irq_o,
 
   // Memory: AXI4 manager
   output logic [AxiIdW-1:0]           m_axi_awid,
@@ -139,6 +143,7 @@ module tpt_top
     .s_axil_rresp_o   (s_axil_rresp),
     .s_axil_rvalid_o  (s_axil_rvalid),
     .s_axil_rready_i  (s_axil_rready),
+    .irq_o,
     .m_axi_awid_o     (m_axi_awid),
     .m_axi_awaddr_o   (m_axi_awaddr),
     .m_axi_awlen_o    (m_axi_awlen),

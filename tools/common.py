@@ -22,6 +22,10 @@ BUILD = ROOT / "build"
 VENV_BIN = ROOT / ".venv" / "bin"
 
 
+# Files that other programs write in a style of their own: checked by compilers, not for style.
+FOREIGN = ("rtl/gen/tpt_csr_regs.sv", "rtl/gen/tpt_csr_regs_pkg.sv", "include/tpt_csr.h")
+
+
 class ToolError(Exception):
     """Something the user can put right; the text says how."""
 

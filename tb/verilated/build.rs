@@ -173,9 +173,9 @@ impl Build {
         // The packers of the bridge work with these widths.
         for (port, width) in [
             ("s_axis_req_tdata", clients * 195),
-            ("m_axis_rsp_tdata", clients * 119),
+            ("m_axis_rsp_tdata", clients * 120),
             ("s_axis_done_tdata", clients * 10),
-            ("s_axis_cmd_tdata", 535),
+            ("s_axis_cmd_tdata", 603),
             ("m_axis_cpl_tdata", 601),
             ("m_axi_rdata", config.get("AxiDataW") as usize),
         ] {

@@ -101,12 +101,13 @@ layout! {
 
 layout! {
     /// Response beat payload.
-    rsp, 119, {
-        TAG "tag" 109 10;
-        STREAM "stream" 103 6;
-        SYNDROME "syndrome" 98 5;
-        PA "pa" 34 64;
-        LEN "len" 2 32;
+    rsp, 120, {
+        TAG "tag" 110 10;
+        STREAM "stream" 104 6;
+        SYNDROME "syndrome" 99 5;
+        PA "pa" 35 64;
+        LEN "len" 3 32;
+        RELAXED "relaxed" 2 1;
         FIRST "first" 1 1;
         LAST "last" 0 1;
     }
@@ -121,9 +122,13 @@ layout! {
 
 layout! {
     /// Command payload.
-    cmd, 535, {
-        ID "id" 519 16;
-        OP "op" 515 4;
+    cmd, 603, {
+        ID "id" 587 16;
+        OP "op" 583 4;
+        FLAGS "flags" 579 4;
+        TAG "tag" 571 8;
+        QPN "qpn" 547 24;
+        MKEY "mkey" 515 32;
         KEY "key" 483 32;
         PD "pd" 459 24;
         ACCESS "access" 427 32;
@@ -154,7 +159,8 @@ layout! {
 layout! {
     /// MPT entry.
     mpt, 512, {
-        RSVD2 "rsvd2" 487 25;
+        RSVD2 "rsvd2" 507 5;
+        CAP "cap" 487 20;
         BOUND "bound" 464 23;
         FRAME "frame" 256 52 x 4;
         LENGTH "length" 192 64;
@@ -228,6 +234,7 @@ impl Beat {
         rsp::SYNDROME.put(&mut w, self.syndrome.code().into());
         rsp::PA.put(&mut w, self.pa);
         rsp::LEN.put(&mut w, self.len.into());
+        rsp::RELAXED.put(&mut w, self.relaxed.into());
         rsp::FIRST.put(&mut w, self.first.into());
         rsp::LAST.put(&mut w, self.last.into());
         w
@@ -241,6 +248,7 @@ impl Beat {
             syndrome: Syndrome::try_from(rsp::SYNDROME.get(w) as u8)?,
             pa: rsp::PA.get(w),
             len: rsp::LEN.get(w) as u32,
+            relaxed: rsp::RELAXED.get(w) == 1,
             first: rsp::FIRST.get(w) == 1,
             last: rsp::LAST.get(w) == 1,
         })
@@ -269,6 +277,10 @@ impl Command {
         let mut w = [0; CMD_WORDS];
         cmd::ID.put(&mut w, self.id.into());
         cmd::OP.put(&mut w, self.op.into());
+        cmd::FLAGS.put(&mut w, self.flags.into());
+        cmd::TAG.put(&mut w, self.tag.into());
+        cmd::QPN.put(&mut w, self.qpn.into());
+        cmd::MKEY.put(&mut w, self.mkey.0.into());
         cmd::KEY.put(&mut w, self.key.0.into());
         cmd::PD.put(&mut w, self.pd.into());
         cmd::ACCESS.put(&mut w, self.access.into());
@@ -291,6 +303,10 @@ impl Command {
         Command {
             id: cmd::ID.get(w) as u16,
             op: cmd::OP.get(w) as u8,
+            flags: cmd::FLAGS.get(w) as u8,
+            tag: cmd::TAG.get(w) as u8,
+            qpn: cmd::QPN.get(w) as u32,
+            mkey: Key(cmd::MKEY.get(w) as u32),
             key: Key(cmd::KEY.get(w) as u32),
             pd: cmd::PD.get(w) as u32,
             access: cmd::ACCESS.get(w) as u32,
@@ -382,10 +398,14 @@ pub struct MptEntry {
     pub start: u64,
     /// Bytes.
     pub length: u64,
-    /// Bits 63:12 of the page addresses (level 0) or of the table root.
+    /// Bits 63:12 of the page addresses (level 0) or of the table root. In a bound window,
+    /// `frame[0]` is the 24-bit index field of the parent's L_Key and, above it, the parent's
+    /// generation.
     pub frame: [u64; 4],
     /// Bound windows (region), parent (window) or next free entry.
     pub bound: u32,
+    /// Pages that a registration may have, 20 bits (fast-registration region).
+    pub cap: u32,
 }
 
 /// Why an MPT entry is not used.
@@ -432,6 +452,7 @@ impl MptEntry {
             mpt::FRAME.put_at(&mut w, k, *frame);
         }
         mpt::BOUND.put(&mut w, self.bound.into());
+        mpt::CAP.put(&mut w, self.cap.into());
         let mut bytes = [0; MPT_BYTES];
         for (bytes, word) in bytes.chunks_exact_mut(4).zip(w) {
             bytes.copy_from_slice(&word.to_le_bytes());
@@ -472,10 +493,11 @@ impl MptEntry {
             length: mpt::LENGTH.get(w),
             frame: std::array::from_fn(|k| mpt::FRAME.get_at(w, k)),
             bound: mpt::BOUND.get(w) as u32,
+            cap: mpt::CAP.get(w) as u32,
         }
     }
 
-    /// Are the fields legal? State 3 never is; the other fields only matter in a valid entry.
+    /// Are the fields legal? All but the state matter only in a valid entry.
     pub fn legal(&self) -> Result<(), MptError> {
         let check = |field: &'static str, value, good| match good {
             true => Ok(()),

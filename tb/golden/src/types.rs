@@ -69,6 +69,12 @@ coded_enum! {
         RemoteWrite = 3,
         /// A compare-and-swap or fetch-and-add of the peer: 8 bytes, aligned to 8.
         RemoteAtomic = 4,
+        /// A FLUSH of the peer to global visibility, with an R_Key.
+        FlushGlobal = 5,
+        /// A FLUSH of the peer to persistence, with an R_Key.
+        FlushPersist = 6,
+        /// A FLUSH of the peer to both, with an R_Key.
+        FlushBoth = 7,
     }
 }
 
@@ -78,6 +84,7 @@ impl Op {
         match self {
             Op::LocalRead | Op::LocalWrite => Role::Local,
             Op::RemoteRead | Op::RemoteWrite | Op::RemoteAtomic => Role::Remote,
+            Op::FlushGlobal | Op::FlushPersist | Op::FlushBoth => Role::Remote,
         }
     }
 
@@ -86,7 +93,7 @@ impl Op {
         matches!(self, Op::LocalWrite | Op::RemoteWrite | Op::RemoteAtomic)
     }
 
-    /// The right that the region must grant. Local read is always granted.
+    /// The rights that the region must grant, all of them. Local read is always granted.
     pub const fn needed_right(self) -> Access {
         match self {
             Op::LocalRead => Access::NONE,
@@ -94,6 +101,9 @@ impl Op {
             Op::RemoteRead => Access::REMOTE_READ,
             Op::RemoteWrite => Access::REMOTE_WRITE,
             Op::RemoteAtomic => Access::REMOTE_ATOMIC,
+            Op::FlushGlobal => Access::FLUSH_GLOBAL,
+            Op::FlushPersist => Access::FLUSH_PERSISTENT,
+            Op::FlushBoth => Access(Access::FLUSH_GLOBAL.0 | Access::FLUSH_PERSISTENT.0),
         }
     }
 }
@@ -123,7 +133,7 @@ coded_enum! {
         Bounds = 9,
         /// Atomic that is not 8 bytes long or not aligned to 8.
         Align = 10,
-        /// The parent region of a window is gone.
+        /// The parent region of a window is gone, or does not hold the range.
         Parent = 11,
         /// Walk: the table entry is not present.
         MttAbsent = 12,
@@ -210,11 +220,12 @@ coded_enum! {
         NoIndex = 12,
         /// The key's index is not below the table size.
         KeyIndex = 13,
-        /// The entry is free or invalid.
+        /// The entry is free or invalid, or not in the state that the command needs.
         KeyState = 14,
-        /// Not a local key, or its tag is wrong.
+        /// Not a key of the role that the command needs, or its tag is wrong; or the key that is
+        /// asked for would be 0.
         KeyTag = 15,
-        /// Not a memory region.
+        /// The command does not exist for what the key names.
         KeyKind = 16,
         /// Another protection domain.
         KeyPd = 17,
@@ -230,6 +241,20 @@ coded_enum! {
         BadRereg = 22,
         /// The fence queue is full of pending commands; nothing was changed.
         Busy = 23,
+        /// Bind: the region's key does not name a valid region of kind MR or FRMR.
+        MrKey = 24,
+        /// Bind: the region is of another protection domain.
+        MrPd = 25,
+        /// Bind: the region does not allow windows, or not with these rights, or is zero-based.
+        MrRights = 26,
+        /// Bind: the range is not inside the region.
+        MrBounds = 27,
+        /// Physical regions are not allowed.
+        Privilege = 28,
+        /// The region does not allow remote invalidation.
+        RemoteInv = 29,
+        /// The window is bound to another queue pair.
+        KeyQp = 30,
     }
 }
 
@@ -242,8 +267,22 @@ coded_enum! {
         DeregMr = 2,
         /// Change translation, protection domain or rights of a region.
         ReregMr = 3,
-        /// Read the entry of a region.
+        /// Read the entry of a region or window.
         Query = 4,
+        /// Allocate a fast-registration region.
+        AllocMr = 5,
+        /// Register a fast-registration region: only the tags of its keys change.
+        FastRegMr = 6,
+        /// End a fast registration or the binding of a type-2 window.
+        Invalidate = 7,
+        /// Allocate a window.
+        AllocMw = 8,
+        /// Bind a window to a part of a region; type 1: or unbind it.
+        BindMw = 9,
+        /// Free a window, bound or not.
+        DeallocMw = 10,
+        /// Register a physical region.
+        RegPhys = 11,
     }
 }
 
@@ -256,6 +295,8 @@ coded_enum! {
         Valid = 1,
         /// In use but refused: on its way out, or being changed.
         Invalid = 2,
+        /// In use, without a registration (FRMR) or binding (window): refused.
+        Alloc = 3,
     }
 }
 
@@ -268,17 +309,24 @@ coded_enum! {
         Frmr = 1,
         /// Memory window of type 1.
         Mw1 = 2,
-        /// Memory window of type 2, bound to a queue pair.
+        /// Memory window of type 2B: of one queue pair and protection domain.
         Mw2 = 3,
         /// Physical memory without a table.
         Phys = 4,
+        /// Memory window of type 2A: of one queue pair.
+        Mw2a = 5,
     }
 }
 
 impl Kind {
     /// True for memory windows, which have no L_Key.
     pub const fn is_window(self) -> bool {
-        matches!(self, Kind::Mw1 | Kind::Mw2)
+        matches!(self, Kind::Mw1) || self.is_type2()
+    }
+
+    /// True for windows of type 2, which belong to a queue pair.
+    pub const fn is_type2(self) -> bool {
+        matches!(self, Kind::Mw2 | Kind::Mw2a)
     }
 }
 
@@ -293,7 +341,7 @@ coded_enum! {
 }
 
 coded_enum! {
-    /// The two keys of a region: each works in its own role only.
+    /// The two keys of a region: each works in its own role only. A window has an R_Key only.
     Role {
         /// L_Key: used by the owner's own work requests.
         Local = 0,
@@ -330,17 +378,26 @@ impl Access {
     pub const ON_DEMAND: Access = Access(1 << 6);
     /// Hint: huge pages.
     pub const HUGETLB: Access = Access(1 << 7);
-    /// Flush to global visibility; refused by this unit.
+    /// The peer may flush to global visibility.
     pub const FLUSH_GLOBAL: Access = Access(1 << 8);
-    /// Flush to persistence; refused by this unit.
+    /// The peer may flush to persistence.
     pub const FLUSH_PERSISTENT: Access = Access(1 << 9);
-    /// Writes may pass each other.
+    /// Accesses may pass each other: an attribute of the beats, but not of those of atomics.
     pub const RELAXED_ORDERING: Access = Access(1 << 20);
-    /// Every flag that registration takes: bits 0 to 5, 7 and the optional ones, 20 to 29.
-    pub const KNOWN: Access = Access(0x3ff0_00bf);
+    /// Every flag that registration takes: bits 0 to 5, 7 to 9 and the optional ones, 20 to 29.
+    pub const KNOWN: Access = Access(0x3ff0_03bf);
+    /// Every flag that a bind takes; ZERO_BASED only for type 2.
+    pub const KNOWN_WINDOW: Access = Access(0x0000_002e);
+    /// Every flag that a physical region takes: [`Access::KNOWN`] without MW_BIND and ZERO_BASED.
+    pub const KNOWN_PHYS: Access = Access(0x3ff0_038f);
     /// The rights that give a region an R_Key.
-    pub const ANY_REMOTE: Access =
-        Access(Self::REMOTE_WRITE.0 | Self::REMOTE_READ.0 | Self::REMOTE_ATOMIC.0);
+    pub const ANY_REMOTE: Access = Access(
+        Self::REMOTE_WRITE.0
+            | Self::REMOTE_READ.0
+            | Self::REMOTE_ATOMIC.0
+            | Self::FLUSH_GLOBAL.0
+            | Self::FLUSH_PERSISTENT.0,
+    );
 
     /// Where each stored flag sits in the 11-bit field of an MPT entry: (flag, bit, name).
     pub(crate) const STORED: [(Access, u32, &'static str); 11] = [
@@ -457,7 +514,7 @@ pub struct Request {
     pub tag: u16,
     /// Order is kept inside one stream: 6 bits.
     pub stream: u8,
-    /// [`Op`] code, 3 bits. Codes 5 to 7 are no operation and are refused.
+    /// [`Op`] code, 3 bits.
     pub op: u8,
     /// L_Key or R_Key.
     pub key: Key,
@@ -477,7 +534,7 @@ impl Request {
         Op::from_code(self.op)
     }
 
-    /// The role of the access. Unknown operations count as remote.
+    /// The role of the access. What is no operation counts as remote.
     pub const fn role(&self) -> Role {
         match self.operation() {
             Some(op) => op.role(),
@@ -499,6 +556,8 @@ pub struct Beat {
     pub pa: u64,
     /// Bytes; 0 if there is no address.
     pub len: u32,
+    /// Relaxed ordering is allowed; false if there is no address.
+    pub relaxed: bool,
     /// First beat of the request.
     pub first: bool,
     /// Last beat of the request.
@@ -524,6 +583,16 @@ pub mod rereg {
     pub const ALL: u8 = TRANSLATION | PD | ACCESS;
 }
 
+/// Bits of [`Command::flags`].
+pub mod flag {
+    /// ALLOC_MR: the peer may invalidate. INVALIDATE: it is the peer who does.
+    pub const REMOTE_INV: u8 = 1 << 0;
+    /// ALLOC_MW: type 2 (2B) instead of type 1.
+    pub const MW2: u8 = 1 << 1;
+    /// ALLOC_MW: type 2A, together with [`MW2`].
+    pub const MW2A: u8 = 1 << 2;
+}
+
 /// A command of the control path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Command {
@@ -531,15 +600,23 @@ pub struct Command {
     pub id: u16,
     /// [`CmdOp`] code, 4 bits.
     pub op: u8,
-    /// L_Key of the region (all but REG_MR).
+    /// See [`flag`], 4 bits.
+    pub flags: u8,
+    /// FAST_REG_MR and BIND_MW of a type-2 window: the new low byte of the keys.
+    pub tag: u8,
+    /// BIND_MW of a type-2 window, remote INVALIDATE: number of the queue pair, 24 bits.
+    pub qpn: u32,
+    /// BIND_MW: L_Key of the region.
+    pub mkey: Key,
+    /// Key of what the command is about: L_Key of a region, R_Key of a window.
     pub key: Key,
-    /// Protection domain of the region, 24 bits.
+    /// Protection domain of the region or window, 24 bits.
     pub pd: u32,
     /// Verbs access word.
     pub access: u32,
     /// Start address (iova).
     pub start: u64,
-    /// Bytes.
+    /// Bytes. ALLOC_MR: pages that a registration may have.
     pub length: u64,
     /// log2 of the page size, 12 to 43.
     pub log_page: u8,
@@ -573,9 +650,9 @@ pub struct Completion {
     pub op: u8,
     /// What became of it.
     pub status: Status,
-    /// L_Key (REG_MR, REREG_MR), otherwise 0.
+    /// L_Key, of commands that make one; otherwise 0.
     pub lkey: Key,
-    /// R_Key; 0 if the region grants nothing to the peer.
+    /// R_Key, of commands that make one; 0 if the region grants nothing to the peer.
     pub rkey: Key,
     /// The entry as it is in memory (QUERY), otherwise zeros.
     pub entry: [u8; 64],

@@ -20,22 +20,23 @@ prop_compose! {
 prop_compose! {
     fn any_beat()(
         tag in 0u16..1 << 10, stream in 0u8..1 << 6, syndrome in prop::sample::select(Syndrome::ALL),
-        pa: u64, len: u32, first: bool, last: bool,
+        pa: u64, len: u32, (relaxed, first, last) in any::<(bool, bool, bool)>(),
     ) -> Beat {
-        Beat { tag, stream, syndrome, pa, len, first, last }
+        Beat { tag, stream, syndrome, pa, len, relaxed, first, last }
     }
 }
 
 prop_compose! {
     fn any_command()(
         (id, op, key, pd) in (any::<u16>(), 0u8..16, any::<u32>(), 0u32..1 << 24),
+        (flags, tag, qpn, mkey) in (0u8..16, any::<u8>(), 0u32..1 << 24, any::<u32>()),
         access: u32, start: u64, length: u64,
         (log_page, level, log_tpage, encoding, rereg) in
             (0u8..64, 0u8..8, 0u8..32, 0u8..4, 0u8..8),
         new_pd in 0u32..1 << 24, frame: [u64; 4],
     ) -> Command {
         Command {
-            id, op, key: Key(key), pd, access, start, length, log_page, level, log_tpage, encoding,
+            id, op, flags, tag, qpn, mkey: Key(mkey), key: Key(key), pd, access, start, length, log_page, level, log_tpage, encoding,
             rereg, new_pd, frame,
         }
     }
@@ -57,12 +58,12 @@ prop_compose! {
         (state, kind, access) in (0u8..4, 0u8..8, 0u16..1 << 11),
         (log_page, level, log_tpage, encoding) in (0u8..64, 0u8..8, 0u8..8, 0u8..4),
         rinv_en: bool, (lkey_tag, rkey_tag, gen) in any::<(u8, u8, u8)>(),
-        (pd, qpn, bound) in (0u32..1 << 24, 0u32..1 << 24, 0u32..1 << 23),
+        (pd, qpn, bound, cap) in (0u32..1 << 24, 0u32..1 << 24, 0u32..1 << 23, 0u32..1 << 20),
         start: u64, length: u64, frame: [u64; 4],
     ) -> MptEntry {
         MptEntry {
             state, kind, access, log_page, level, log_tpage, encoding, rinv_en, lkey_tag, rkey_tag,
-            gen, pd, qpn, start, length, frame: frame.map(|f| f >> 12), bound,
+            gen, pd, qpn, start, length, frame: frame.map(|f| f >> 12), bound, cap,
         }
     }
 }
@@ -229,7 +230,7 @@ fn crc_check_values() {
     assert_eq!((zeros.state, zeros.gen), (State::Free.code(), 0));
 }
 
-/// Illegal fields matter in a valid entry only; state 3 never is legal.
+/// Illegal fields matter in a valid entry only.
 #[test]
 fn legal_fields() {
     let good = MptEntry {
@@ -239,8 +240,8 @@ fn legal_fields() {
     };
     assert_eq!(good.legal(), Ok(()));
     for (bad, field) in [
-        (MptEntry { state: 3, ..good }, "state"),
-        (MptEntry { kind: 5, ..good }, "kind"),
+        (MptEntry { state: 4, ..good }, "state"),
+        (MptEntry { kind: 6, ..good }, "kind"),
         (
             MptEntry {
                 log_page: 11,
@@ -276,7 +277,7 @@ fn legal_fields() {
         };
         assert_eq!(found, field);
         if field != "state" {
-            for state in [State::Free, State::Invalid] {
+            for state in [State::Free, State::Invalid, State::Alloc] {
                 assert_eq!(
                     MptEntry {
                         state: state.code(),
@@ -382,10 +383,10 @@ fn unknown_codes_are_errors() {
         .expect_err("syndrome 31 does not exist")
         .to_string();
     assert!(error.ends_with("is no Syndrome"), "{error}");
-    let error = Status::try_from(24)
-        .expect_err("status 24 does not exist")
+    let error = Status::try_from(31)
+        .expect_err("status 31 does not exist")
         .to_string();
-    assert_eq!(error, "24 is no Status");
+    assert_eq!(error, "31 is no Status");
 }
 
 /// Known answers, worked out by a program in another language that shares nothing with this crate.

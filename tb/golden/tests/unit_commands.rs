@@ -5,7 +5,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tpt_golden::codec::MptEntry;
+use tpt_golden::codec::{MptEntry, CMD_WORDS};
 use tpt_golden::frames::FrameList;
 use tpt_golden::keys::KeyMaker;
 use tpt_golden::types::*;
@@ -91,7 +91,11 @@ fn registration_statuses() {
     for (name, command, expected) in [
         ("good", reg(), Status::Ok),
         ("unknown command", Command { op: 0, ..reg() }, Status::BadOp),
-        ("unknown command", Command { op: 9, ..reg() }, Status::BadOp),
+        (
+            "unknown command",
+            Command { op: 12, ..reg() },
+            Status::BadOp,
+        ),
         ("empty", Command { length: 0, ..reg() }, Status::BadLength),
         (
             "to 2^64",
@@ -118,9 +122,17 @@ fn registration_statuses() {
             Status::BadFlags,
         ),
         (
-            "bit 8",
+            "flush rights",
             Command {
-                access: 0x100,
+                access: 0x300,
+                ..reg()
+            },
+            Status::Ok,
+        ),
+        (
+            "bit 10",
+            Command {
+                access: 0x400,
                 ..reg()
             },
             Status::BadFlags,
@@ -1013,7 +1025,7 @@ proptest! {
     /// No command, however odd, makes the model panic or leaves it inconsistent.
     #[test]
     fn odd_commands_do_no_harm(
-        commands in prop::collection::vec((any::<[u32; 17]>(), 0u8..6, any::<bool>()), 1..20),
+        commands in prop::collection::vec((any::<[u32; CMD_WORDS]>(), 0u8..13, any::<bool>()), 1..20),
     ) {
         let mut unit = unit(4);
         let first = register(&mut unit);

@@ -11,6 +11,7 @@ use tpt_golden::unit::*;
 
 const TABLE_SIZE: u32 = 1000;
 const INDEX: u32 = 77;
+const EVERY_RIGHT: Access = Access(0x30f);
 
 fn unit() -> Golden {
     Golden::enabled(
@@ -22,7 +23,7 @@ fn unit() -> Golden {
 
 /// A region of 16 MiB with every right, in pages of 4 KiB scattered in steps of 64 KiB.
 fn region(unit: &Golden) -> Region {
-    let access = Access::LOCAL_WRITE | Access::ANY_REMOTE;
+    let access = EVERY_RIGHT;
     let (lkey, rkey) = unit.keys().keys(INDEX, 3, access);
     let pages = (0..1 << 12).map(|n| 0x10_0000_0000 + (n << 16));
     Region {
@@ -41,8 +42,27 @@ fn region(unit: &Golden) -> Region {
         frame: [0x5000, 0, 0, 0],
         lkey,
         rkey,
-        bound: 0,
         pages: Arc::new(FrameList::from_addresses(12, pages)),
+        ..Region::default()
+    }
+}
+
+/// Makes a window of 64 KiB of `region`, for queue pair 0x1234.
+fn window(kind: Kind, region: &Region) -> Region {
+    Region {
+        index: INDEX + 1,
+        gen: 8,
+        kind,
+        qpn: 0x1234,
+        lkey: Key::NONE,
+        length: 0x1_0000,
+        pages: Arc::new(FrameList::new(12)),
+        parent: Some(Parent {
+            index: region.index,
+            gen: region.gen,
+            field: region.lkey.field(),
+        }),
+        ..region.clone()
     }
 }
 
@@ -64,6 +84,7 @@ fn request(region: &Region, op: Op) -> Request {
 struct Scene {
     conditions: Conditions,
     region: Option<Region>,
+    parent: Option<Region>,
     request: Request,
 }
 
@@ -73,6 +94,19 @@ type Breaker = (Syndrome, fn(&mut Scene));
 fn with_region(scene: &mut Scene, change: fn(&mut Region)) {
     if let Some(region) = &mut scene.region {
         change(region);
+    }
+}
+
+/// From here on it is about a window of the region.
+fn through_window(scene: &mut Scene) {
+    if let Some(region) = scene.region.take() {
+        scene.region = Some(match region.kind {
+            Kind::Mr => window(Kind::Mw2, &region),
+            _ => region.clone(),
+        });
+        if region.kind == Kind::Mr {
+            scene.parent = Some(region);
+        }
     }
 }
 
@@ -98,7 +132,8 @@ const BREAKERS: &[Breaker] = &[
     (Syndrome::KeyTag, |s| s.request.key.0 ^= 0x80),
     (Syndrome::Pd, |s| s.request.pd ^= 1 << 23),
     (Syndrome::Qp, |s| {
-        with_region(s, |r| (r.kind, r.qpn) = (Kind::Mw2, 0x1235))
+        through_window(s);
+        s.request.qpn = 0x1235;
     }),
     (Syndrome::Rights, |s| {
         with_region(s, |r| r.access = Access::REMOTE_READ)
@@ -106,8 +141,8 @@ const BREAKERS: &[Breaker] = &[
     (Syndrome::Wrap, |s| s.request.va = u64::MAX - 6),
     (Syndrome::Bounds, |s| s.request.va -= 0x1001),
     (Syndrome::Parent, |s| {
+        through_window(s);
         s.conditions.parent_gone = true;
-        with_region(s, |r| (r.kind, r.qpn) = (Kind::Mw2, r.qpn.max(0x1234)));
     }),
 ];
 
@@ -117,12 +152,14 @@ fn good_scene(op: Op) -> Scene {
     Scene {
         conditions: Conditions::default(),
         region: Some(region),
+        parent: None,
         request,
     }
 }
 
 fn check(scene: &Scene) -> (Syndrome, u32) {
-    unit().check_under(&scene.conditions, scene.region.as_ref(), &scene.request)
+    let (region, parent) = (scene.region.as_ref(), scene.parent.as_ref());
+    unit().check_with(&scene.conditions, region, parent, &scene.request)
 }
 
 #[test]
@@ -167,7 +204,8 @@ fn each_pair_of_rules() {
 fn rights_of_every_operation() {
     let unit = unit();
     for &op in Op::ALL {
-        for rights in 0..16 {
+        for bits in 0..64 {
+            let rights = bits & 0xf | (bits & 0x30) << 4;
             let access = Access(rights);
             let mut region = region(&unit);
             region.access = access;
@@ -178,26 +216,17 @@ fn rights_of_every_operation() {
                 Op::LocalWrite if has(1) => Syndrome::Ok,
                 Op::LocalWrite => Syndrome::Rights,
                 // Without any remote right there is no R_Key at all.
-                _ if rights & 0b1110 == 0 => Syndrome::KeyTag,
+                _ if rights & 0b11_0000_1110 == 0 => Syndrome::KeyTag,
                 Op::RemoteWrite if has(2) => Syndrome::Ok,
                 Op::RemoteRead if has(4) => Syndrome::Ok,
                 Op::RemoteAtomic if has(8) => Syndrome::Ok,
+                Op::FlushGlobal if has(0x100) => Syndrome::Ok,
+                Op::FlushPersist if has(0x200) => Syndrome::Ok,
+                Op::FlushBoth if has(0x100) && has(0x200) => Syndrome::Ok,
                 _ => Syndrome::Rights,
             };
             assert_eq!(got, expected, "{op} with {access:?}");
         }
-    }
-    for op in 5..8 {
-        let region = region(&unit);
-        let request = Request {
-            op,
-            ..request(&region, Op::RemoteRead)
-        };
-        assert_eq!(
-            unit.check(Some(&region), &request).0,
-            Syndrome::Rights,
-            "operation {op}"
-        );
     }
 }
 
@@ -231,31 +260,151 @@ fn keys_do_not_work_in_the_other_role() {
     }
 }
 
-/// A window has no L_Key, even if the tag fits.
+/// A window has no L_Key, even if the tag fits; its R_Key is there even if it grants nothing.
 #[test]
 fn windows_are_remote_only() {
     let unit = unit();
-    for kind in [Kind::Mw1, Kind::Mw2] {
-        let region = Region {
-            kind,
-            qpn: 0x1234,
-            ..region(&unit)
+    let parent = region(&unit);
+    for kind in [Kind::Mw1, Kind::Mw2, Kind::Mw2a] {
+        let window = window(kind, &parent);
+        let judge = |window: &Region, request: &Request| {
+            let conditions = Conditions::default();
+            unit.check_with(&conditions, Some(window), Some(&parent), request)
+                .0
         };
-        let local = request(&region, Op::LocalRead);
-        assert_eq!(unit.check(Some(&region), &local).0, Syndrome::KeyTag);
-        let remote = request(&region, Op::RemoteRead);
-        assert_eq!(unit.check(Some(&region), &remote).0, Syndrome::Ok);
+        let key = Key::new(unit.keys().field(Role::Local, window.index), 0);
+        let local = Request {
+            key,
+            ..request(&window, Op::LocalRead)
+        };
+        assert_eq!(judge(&window, &local), Syndrome::KeyTag);
+        let remote = request(&window, Op::RemoteRead);
+        assert_eq!(judge(&window, &remote), Syndrome::Ok);
         let stranger = Request {
             qpn: 0x1235,
             ..remote
         };
-        let expected = if kind == Kind::Mw2 {
-            Syndrome::Qp
-        } else {
-            Syndrome::Ok
+        let expected = match kind {
+            Kind::Mw1 => Syndrome::Ok,
+            _ => Syndrome::Qp,
         };
-        assert_eq!(unit.check(Some(&region), &stranger).0, expected);
+        assert_eq!(judge(&window, &stranger), expected, "{kind}");
+        let other_pd = Request { pd: 1, ..remote };
+        let expected = match kind {
+            Kind::Mw2a => Syndrome::Ok,
+            _ => Syndrome::Pd,
+        };
+        assert_eq!(judge(&window, &other_pd), expected, "{kind}");
+        let nothing = Region {
+            access: Access::NONE,
+            ..window
+        };
+        assert_eq!(judge(&nothing, &remote), Syndrome::Rights);
     }
+}
+
+/// Rule 11: the parent is valid, of the generation that was bound, a region with addresses, and
+/// holds the range. Errors of its entry come at the same place.
+#[test]
+fn parents_of_windows() {
+    let unit = unit();
+    let parent = region(&unit);
+    let window = window(Kind::Mw1, &parent);
+    let good = request(&window, Op::RemoteWrite);
+    let judge = |parent: Option<&Region>, conditions: &Conditions, request: &Request| {
+        unit.check_with(conditions, Some(&window), parent, request)
+    };
+    let fine = Conditions::default();
+    assert_eq!(judge(Some(&parent), &fine, &good), (Syndrome::Ok, 0));
+    type Change = fn(&mut Region);
+    let changes: [(&str, Change); 6] = [
+        ("generation", |r| r.gen += 1),
+        ("physical", |r| r.kind = Kind::Phys),
+        ("a window", |r| r.kind = Kind::Mw1),
+        ("zero-based", |r| r.access |= Access::ZERO_BASED),
+        ("shorter", |r| r.length = 0x1007),
+        ("begins later", |r| r.start += 0x1001),
+    ];
+    for (name, change) in changes {
+        let mut other = parent.clone();
+        change(&mut other);
+        let expected = (Syndrome::Parent, Syndrome::Parent.bit());
+        assert_eq!(judge(Some(&other), &fine, &good), expected, "{name}");
+    }
+    assert_eq!(judge(None, &fine, &good).0, Syndrome::Parent, "not valid");
+    let fast = Region {
+        kind: Kind::Frmr,
+        pd: 1,
+        length: 0x1008,
+        ..parent.clone()
+    };
+    assert_eq!(judge(Some(&fast), &fine, &good).0, Syndrome::Ok);
+    let bus = Conditions {
+        parent_bus: true,
+        ..fine
+    };
+    assert_eq!(judge(None, &bus, &good).0, Syndrome::Bus);
+    let bad = Conditions {
+        parent_bad: true,
+        ..fine
+    };
+    assert_eq!(judge(None, &bad, &good).0, Syndrome::MptBad);
+    // Whatever is wrong with the window itself comes first.
+    let outside = Request {
+        va: window.start + 0x1_0000,
+        ..good
+    };
+    for conditions in [bus, bad] {
+        assert_eq!(judge(None, &conditions, &outside).0, Syndrome::Bounds);
+    }
+    let crooked = Request {
+        va: good.va + 1,
+        ..request(&window, Op::RemoteAtomic)
+    };
+    assert_eq!(judge(None, &bad, &crooked).0, Syndrome::Align);
+}
+
+/// The attribute of every beat with an address, but not of atomics.
+#[test]
+fn relaxed_ordering() {
+    let unit = unit();
+    let access = region(&unit).access | Access::RELAXED_ORDERING;
+    let relaxed = Region {
+        access,
+        ..region(&unit)
+    };
+    for &op in Op::ALL {
+        let request = match op {
+            Op::RemoteAtomic => request(&relaxed, op),
+            _ => Request {
+                len: 0x1800,
+                ..request(&relaxed, op)
+            },
+        };
+        let expected = op != Op::RemoteAtomic;
+        let beats: Vec<_> = unit.beats(Some(&relaxed), &request).collect();
+        assert!(beats.iter().all(|b| b.relaxed == expected), "{op}");
+        let strict = region(&unit);
+        assert!(unit.beats(Some(&strict), &request).all(|b| !b.relaxed));
+        let empty = Request { len: 0, ..request };
+        assert!(unit.beats(Some(&relaxed), &empty).all(|b| !b.relaxed));
+    }
+    // A fault behind good pages has no address, and so no attribute.
+    let mut pages = FrameList::contiguous(12, 0x10_0000, 4096);
+    pages.set(2..3, Page::Absent);
+    let torn = Region {
+        pages: Arc::new(pages),
+        ..relaxed
+    };
+    let request = Request {
+        len: 0x2000,
+        ..request(&torn, Op::RemoteRead)
+    };
+    let told: Vec<_> = unit
+        .beats(Some(&torn), &request)
+        .map(|b| b.relaxed)
+        .collect();
+    assert_eq!(told, [true, false]);
 }
 
 /// Rule 0: an empty request passes with any key; an empty atomic does not.
@@ -281,6 +430,7 @@ fn empty_requests() {
             syndrome,
             pa: 0,
             len: 0,
+            relaxed: false,
             first: true,
             last: true,
         };
@@ -501,7 +651,7 @@ fn walk_faults() {
     };
     use Encoding::*;
     for &op in Op::ALL {
-        let writes = op != Op::LocalRead && op != Op::RemoteRead;
+        let writes = matches!(op, Op::LocalWrite | Op::RemoteWrite | Op::RemoteAtomic);
         let refused_write = if writes {
             Syndrome::MttBad
         } else {
@@ -544,6 +694,7 @@ fn refusals_give_no_address() {
                 syndrome,
                 pa: 0,
                 len: 0,
+                relaxed: false,
                 first: true,
                 last: true,
             };

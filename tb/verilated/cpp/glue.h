@@ -217,6 +217,7 @@ class Top final : public Holder<V, TopModel> {
     out.axil.rvalid = m.s_axil_rvalid;
     out.axil.rresp = m.s_axil_rresp;
     out.axil.rdata = m.s_axil_rdata;
+    out.irq = m.irq_o;
     const uint32_t req_ready = m.s_axis_req_tready;
     const uint32_t rsp_valid = m.m_axis_rsp_tvalid;
     const uint32_t done_ready = m.s_axis_done_tready;
@@ -261,9 +262,9 @@ class Top final : public Holder<V, TopModel> {
 
  private:
   static constexpr int kReqW = 195;
-  static constexpr int kRspW = 119;
+  static constexpr int kRspW = 120;
   static constexpr int kDoneW = 10;
-  static constexpr int kCmdW = 535;
+  static constexpr int kCmdW = 603;
   static constexpr int kCplW = 601;
 };
 

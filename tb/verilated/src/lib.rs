@@ -28,10 +28,10 @@ use cxx::UniquePtr;
 pub const MAX_CLIENTS: usize = 4;
 /// 32-bit words of a request payload (195 bits).
 pub const REQ_WORDS: usize = 7;
-/// 32-bit words of a response payload (119 bits).
+/// 32-bit words of a response payload (120 bits).
 pub const RSP_WORDS: usize = 4;
-/// 32-bit words of a command payload (535 bits).
-pub const CMD_WORDS: usize = 17;
+/// 32-bit words of a command payload (603 bits).
+pub const CMD_WORDS: usize = 19;
 /// 32-bit words of a completion payload (601 bits).
 pub const CPL_WORDS: usize = 19;
 /// 32-bit words of the widest AXI data.
@@ -117,7 +117,7 @@ mod ffi {
         done_valid: [bool; 4],
         done_tag: [u16; 4],
         cmd_valid: bool,
-        cmd: [u32; 17],
+        cmd: [u32; 19],
         cpl_ready: bool,
         axi: AxiIn,
     }
@@ -127,6 +127,7 @@ mod ffi {
     #[derive(Clone, Debug, Default)]
     struct Outputs {
         axil: AxilOut,
+        irq: bool,
         req_ready: [bool; 4],
         rsp_valid: [bool; 4],
         rsp: [u32; 16],

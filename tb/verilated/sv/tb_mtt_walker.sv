@@ -8,7 +8,7 @@
 /// Bit offsets (least significant bit : width), from the packed structs of tpt_pkg:
 ///
 ///   in_desc_i  frame[0..3] 0:52 each  write 208:1  encoding 209:2  log_tpage 211:3
-///              log_page 214:6  level 220:3  gen 223:8  index 231:23              (254 bits)
+///              log_page 214:6  level 220:3  gen 223:8  index 231:23  relaxed 254:1 (255 bits)
 ///   in_pos_i   rem 0:32  off 32:43  np 75:20  idx 95:40                          (135 bits)
 module tb_mtt_walker import tpt_pkg::*; (
   input  logic              clk_i,
@@ -17,7 +17,7 @@ module tb_mtt_walker import tpt_pkg::*; (
 
   input  logic              in_valid_i,
   input  logic [3:0]        in_ctx_i,
-  input  logic [253:0]      in_desc_i,
+  input  logic [254:0]      in_desc_i,
   input  logic [134:0]      in_pos_i,
   input  logic              adv_valid_i,
   output logic              adv_ready_o,
@@ -37,6 +37,7 @@ module tb_mtt_walker import tpt_pkg::*; (
   output logic [4:0]        out_syndrome_o,
   output logic              out_first_o,
   output logic              out_final_o,
+  output logic              out_relaxed_o,
   output logic [5:0]        out_log_page_o,
   output logic [42:0]       out_off_o,
   output logic [31:0]       out_rem_o,
@@ -58,7 +59,7 @@ module tb_mtt_walker import tpt_pkg::*; (
   output logic              sweep_done_o
 );
 
-  if (($bits(desc_t) != 254) || ($bits(pos_t) != 135)) begin : g_bad_widths
+  if (($bits(desc_t) != 255) || ($bits(pos_t) != 135)) begin : g_bad_widths
     $fatal(1, "tb_mtt_walker: the package's structs are not those of the table above");
   end
 
@@ -108,6 +109,7 @@ module tb_mtt_walker import tpt_pkg::*; (
     .out_syndrome_o,
     .out_first_o,
     .out_final_o,
+    .out_relaxed_o,
     .out_log_page_o,
     .out_off_o,
     .out_rem_o,

@@ -26,8 +26,14 @@
 //!
 //! A request that was inside the unit during a window of clocks may be judged as of any moment of
 //! that window: [`Golden::allowed`] lists the right outcomes. Outside of races it is exactly one.
+//!
+//! Fast registrations and bindings of windows are incarnations too, from FAST_REG_MR or BIND_MW to
+//! INVALIDATE and the like. In between the entry is in state ALLOC, and nothing of it is alive.
 
+mod arguments;
+mod change;
 mod commands;
+mod evaluate;
 mod life;
 mod region;
 mod rules;
@@ -44,7 +50,9 @@ use crate::types::*;
 use commands::InFlight;
 pub use commands::{CompletionError, Outcome};
 pub use life::{Incarnation, Life};
-pub use region::{page_count, table_capacity, Region, INLINE_PAGES, MAX_FLAT_PAGES, MAX_PAGES};
+use region::meaning;
+pub use region::{page_count, table_capacity, Parent, Region};
+pub use region::{INLINE_PAGES, LOG_PHYS_PAGE, MAX_CAP, MAX_FLAT_PAGES, MAX_PAGES};
 pub use rules::{Conditions, Verdict, MAX_REQUEST};
 pub use segments::Beats;
 
@@ -81,9 +89,12 @@ struct Slot {
     gen: u8,
     /// A bus error has made the slot unusable.
     retired: bool,
-    /// Registrations that requests in flight may still meet, oldest first. The last one is the
-    /// current one unless the slot is free.
+    /// Registrations and bindings that requests in flight may still meet, oldest first. The last
+    /// one is the current one if the slot is valid.
     incarnations: VecDeque<Incarnation>,
+    /// What the slot holds without being valid: a region that is not registered, a window that is
+    /// not bound.
+    dormant: Option<Arc<Region>>,
 }
 
 impl Slot {
@@ -92,13 +103,17 @@ impl Slot {
         gen: 0,
         retired: false,
         incarnations: VecDeque::new(),
+        dormant: None,
     };
 
-    /// The region that holds the slot.
-    fn current(&self) -> Option<&Incarnation> {
+    /// What holds the slot.
+    fn held(&self) -> Option<&Arc<Region>> {
+        let last = self.incarnations.back();
         match self.state {
             State::Free => None,
-            State::Valid | State::Invalid => self.incarnations.back(),
+            State::Alloc => self.dormant.as_ref(),
+            State::Valid => last.map(|i| &i.region),
+            State::Invalid => self.dormant.as_ref().or(last.map(|i| &i.region)),
         }
     }
 }
@@ -109,6 +124,8 @@ pub struct Golden {
     keys: KeyMaker,
     table_size: u32,
     max_levels: u8,
+    /// Physical regions may be registered.
+    phys: bool,
     /// When the unit serves; `None`: it was never enabled since reset.
     power: Option<Life>,
     era: u32,
@@ -133,6 +150,7 @@ impl Golden {
             keys,
             table_size,
             max_levels,
+            phys: false,
             power: None,
             era: 0,
             slots: Vec::new(),
@@ -161,6 +179,11 @@ impl Golden {
     pub fn configure(&mut self, keys: KeyMaker, table_size: u32) {
         self.keys = keys;
         self.table_size = table_size;
+    }
+
+    /// Allows physical regions, or forbids new ones ([`crate::regs::ctrl::PHYS`]).
+    pub fn allow_phys(&mut self, on: bool) {
+        self.phys = on;
     }
 
     /// Entries in the table.
@@ -230,7 +253,7 @@ impl Golden {
     fn end_all(&mut self, from: u64, by: u64) {
         for (index, slot) in self.slots.iter_mut().enumerate() {
             if slot.state != State::Free {
-                slot.state = State::Free;
+                (slot.state, slot.dormant) = (State::Free, None);
                 if let Some(last) = slot.incarnations.back_mut() {
                     last.life.dying_from.get_or_insert(from);
                     if last.life.dead_by.is_none() {
@@ -246,16 +269,21 @@ impl Golden {
     // The table of regions
     // ---------------------------------------------------------------------------------------------
 
-    /// The valid region of an index.
+    /// The valid region or window of an index.
     pub fn current(&self, index: u32) -> Option<&Arc<Region>> {
-        let slot = self.slots.get(index as usize)?;
-        match slot.state {
-            State::Valid => slot.current().map(|incarnation| &incarnation.region),
-            State::Free | State::Invalid => None,
+        match self.held(index) {
+            Some((State::Valid, region)) => Some(region),
+            _ => None,
         }
     }
 
-    /// All valid regions, in the order of their indices.
+    /// What holds an index, valid or not, and the state of its entry.
+    pub fn held(&self, index: u32) -> Option<(State, &Arc<Region>)> {
+        let slot = self.slots.get(index as usize)?;
+        slot.held().map(|region| (slot.state, region))
+    }
+
+    /// All valid regions and windows, in the order of their indices.
     pub fn regions(&self) -> impl Iterator<Item = &Arc<Region>> {
         (0..self.slots.len() as u32).filter_map(|index| self.current(index))
     }
@@ -281,7 +309,7 @@ impl Golden {
         let slot = self
             .slots
             .get_mut(index as usize)
-            .filter(|slot| slot.state != State::Free);
+            .filter(|slot| matches!(slot.state, State::Valid | State::Invalid));
         if let Some(current) = slot.and_then(|slot| slot.incarnations.back_mut()) {
             current.region = Arc::new(Region {
                 pages,
@@ -292,8 +320,9 @@ impl Golden {
 
     /// Compares an entry in memory with what it must be, when no command on it is in flight.
     ///
-    /// Of a free entry only state and generation are looked at: the unit may keep its list of free
-    /// entries in the rest. A retired entry is whatever the memory has kept.
+    /// Only what means something is compared: of a free entry state and generation (the unit may keep
+    /// its list of free entries in the rest), of a window nothing of a table, and so on. A retired
+    /// entry is whatever the memory has kept.
     pub fn check_entry(&self, index: u32, bytes: &[u8; MPT_BYTES]) -> Result<(), EntryError> {
         if self
             .slots
@@ -304,25 +333,14 @@ impl Golden {
         }
         let found =
             MptEntry::decode(bytes).map_err(|source| EntryError::Corrupt { index, source })?;
-        let (state, gen) = self.slot(index);
-        let current = self.slots.get(index as usize).and_then(Slot::current);
-        let (expected, compared) = match current {
-            Some(Incarnation { region, .. }) => (region.entry(state), found),
-            None => {
-                let free = MptEntry {
-                    gen,
-                    ..MptEntry::default()
-                };
-                (
-                    free,
-                    MptEntry {
-                        gen: found.gen,
-                        state: found.state,
-                        ..free
-                    },
-                )
-            }
+        let expected = match self.held(index) {
+            Some((state, region)) => region.entry(state),
+            None => MptEntry {
+                gen: self.slot(index).1,
+                ..MptEntry::default()
+            },
         };
+        let (expected, compared) = (meaning(expected), meaning(found));
         if compared == expected {
             Ok(())
         } else {

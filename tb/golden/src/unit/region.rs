@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Regions and their sizes.
+//! Regions, windows and their sizes.
 
-use crate::codec::{MptEntry, LOG_TPAGE_RANGE};
-use crate::frames::{Page, Translation};
+use std::sync::Arc;
+
+use crate::codec::{MptEntry, LOG_PAGE_RANGE, LOG_TPAGE_RANGE};
+use crate::frames::{FrameList, Page, Translation};
 use crate::types::*;
 
 /// Most pages that one region may have.
@@ -13,7 +15,25 @@ pub const MAX_FLAT_PAGES: u128 = 1 << 39;
 /// Pages that fit into an MPT entry (level 0).
 pub const INLINE_PAGES: u128 = 4;
 
-/// One registration of a memory region: what the unit knows about it, and its true pages.
+/// log2 of the pages of a physical region: as large as there are.
+pub const LOG_PHYS_PAGE: u8 = *LOG_PAGE_RANGE.end();
+/// Most pages that a registration of a fast-registration region may have.
+pub const MAX_CAP: u32 = (1 << 20) - 1;
+
+/// The region under a window, as its entry names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Parent {
+    /// Index of the region.
+    pub index: u32,
+    /// Generation that was bound.
+    pub gen: u8,
+    /// Index field of the region's L_Key.
+    pub field: u32,
+}
+
+/// One registration of a memory region or one binding of a window: what the unit knows about it,
+/// and its true pages. (Fast-registration regions and windows have an entry before they are
+/// registered or bound as well; it grants nothing.)
 #[derive(Clone, Debug)]
 pub struct Region {
     /// Index in the table of regions.
@@ -48,8 +68,42 @@ pub struct Region {
     pub rkey: Key,
     /// Number of windows that are bound to the region.
     pub bound: u32,
+    /// Pages that a registration may have, if it is a fast-registration region.
+    pub cap: u32,
+    /// The peer may invalidate it.
+    pub remote_inv: bool,
+    /// What a window is bound to. Windows have no pages of their own.
+    pub parent: Option<Parent>,
     /// The physical pages.
     pub pages: Translation,
+}
+
+impl Default for Region {
+    /// A region of no bytes and no right, with keys of 0: for others to fill in.
+    fn default() -> Region {
+        Region {
+            index: 0,
+            gen: 0,
+            kind: Kind::Mr,
+            pd: 0,
+            qpn: 0,
+            access: Access::NONE,
+            start: 0,
+            length: 0,
+            log_page: *LOG_PAGE_RANGE.start(),
+            level: LEVEL_INLINE,
+            log_tpage: *LOG_TPAGE_RANGE.start(),
+            encoding: Encoding::Raw,
+            frame: [0; 4],
+            lkey: Key::NONE,
+            rkey: Key::NONE,
+            bound: 0,
+            cap: 0,
+            remote_inv: false,
+            parent: None,
+            pages: Arc::new(FrameList::new(*LOG_PAGE_RANGE.start())),
+        }
+    }
 }
 
 impl Region {
@@ -72,11 +126,35 @@ impl Region {
         page_count(self.start, self.length, self.log_page)
     }
 
-    /// Does the role exist? Windows have no L_Key, and only a remote right makes an R_Key.
+    /// Does the role exist? Windows have an R_Key only; a region has one if it grants a remote
+    /// right.
     pub fn has_role(&self, role: Role) -> bool {
+        let window = self.kind.is_window();
         match role {
-            Role::Local => !self.kind.is_window(),
-            Role::Remote => self.access.intersects(Access::ANY_REMOTE),
+            Role::Local => !window,
+            Role::Remote => window || self.access.intersects(Access::ANY_REMOTE),
+        }
+    }
+
+    /// May windows be bound to it, going by its kind and addresses? Rule 11 asks it again of the
+    /// parent at every access.
+    pub fn can_be_parent(&self) -> bool {
+        matches!(self.kind, Kind::Mr | Kind::Frmr) && !self.access.contains(Access::ZERO_BASED)
+    }
+
+    /// Lie `length` bytes from `va` on inside? By subtraction: no sum that could wrap.
+    pub fn contains(&self, va: u64, length: u64) -> bool {
+        match va.checked_sub(self.base()) {
+            Some(offset) => offset <= self.length && length <= self.length - offset,
+            None => false,
+        }
+    }
+
+    /// The address inside its parent of an address that requests give to a window.
+    pub fn in_parent(&self, va: u64) -> u64 {
+        match self.access.contains(Access::ZERO_BASED) {
+            true => va.wrapping_add(self.start),
+            false => va,
         }
     }
 
@@ -90,6 +168,11 @@ impl Region {
 
     /// Physical address of page `index`, or why the walk ends there (rule 12).
     pub fn page(&self, index: u64, write: bool) -> Result<u64, Syndrome> {
+        if self.kind == Kind::Phys {
+            // No table: the addresses of the region are physical ones, the one of page 0 too.
+            let first = self.start & !self.page_mask();
+            return Ok(first.wrapping_add(index << self.log_page));
+        }
         // Pages inside the MPT entry are bare addresses, as those of encoding RAW.
         let flagged = self.encoding == Encoding::Flagged && self.level != LEVEL_INLINE;
         match self.pages.page(index) {
@@ -109,6 +192,10 @@ impl Region {
     pub fn entry(&self, state: State) -> MptEntry {
         let root = self.frame[0];
         let frame = match self.level {
+            _ if self.kind.is_window() => {
+                let parent = |p: Parent| u64::from(p.gen) << 24 | u64::from(p.field);
+                [self.parent.map_or(0, parent), 0, 0, 0]
+            }
             LEVEL_INLINE => self.frame.map(|pa| pa >> 12),
             // A flat table starts anywhere on 8 bytes: the next field takes bits 11:3 of the root.
             LEVEL_FLAT => [root >> 12, root >> 3 & 0x1ff, 0, 0],
@@ -122,7 +209,7 @@ impl Region {
             level: self.level,
             log_tpage: self.log_tpage - *LOG_TPAGE_RANGE.start(),
             encoding: self.encoding.code(),
-            rinv_en: false,
+            rinv_en: self.remote_inv,
             lkey_tag: self.lkey.tag(),
             rkey_tag: self.rkey.tag(),
             gen: self.gen,
@@ -131,12 +218,61 @@ impl Region {
             start: self.start,
             length: self.length,
             frame,
-            bound: self.bound,
+            bound: self.parent.map_or(self.bound, |parent| parent.index),
+            cap: self.cap,
         }
     }
 
     pub(super) fn page_mask(&self) -> u64 {
         (1 << self.log_page) - 1
+    }
+}
+
+/// An entry without the fields that mean nothing, so that two entries can be compared: memory may
+/// hold anything there.
+///
+/// * Of a free entry state and generation count: the rest belongs to the list of free entries.
+/// * A window has no L_Key and no table, and before it is bound no range, rights and parent.
+/// * A fast-registration region that is not registered has no range, rights and table. Without a
+///   remote right it has no R_Key.
+/// * A physical region has no table.
+pub(super) fn meaning(entry: MptEntry) -> MptEntry {
+    let (state, kind) = (
+        State::from_code(entry.state),
+        Kind::from_code(entry.kind).unwrap_or(Kind::Mr),
+    );
+    let mut told = entry;
+    if kind.is_window() {
+        (told.lkey_tag, told.cap, told.rinv_en) = (0, 0, false);
+        (told.log_page, told.level, told.log_tpage, told.encoding) = (0, 0, 0, 0);
+        told.frame = [entry.frame[0], 0, 0, 0];
+    }
+    match kind {
+        Kind::Phys => {
+            (told.level, told.log_tpage, told.encoding, told.frame) = (0, 0, 0, [0; 4]);
+        }
+        Kind::Frmr if !Access::from_stored(entry.access).intersects(Access::ANY_REMOTE) => {
+            told.rkey_tag = 0;
+        }
+        _ => {}
+    }
+    match state {
+        Some(State::Free) => MptEntry {
+            state: entry.state,
+            gen: entry.gen,
+            ..MptEntry::default()
+        },
+        Some(State::Alloc) => {
+            (told.start, told.length, told.access, told.frame) = (0, 0, 0, [0; 4]);
+            (told.level, told.log_tpage) = (0, 0);
+            if kind.is_window() {
+                (told.bound, told.qpn) = (0, 0);
+            } else {
+                told.rkey_tag = 0;
+            }
+            told
+        }
+        _ => told,
     }
 }
 

@@ -12,6 +12,7 @@ use crate::types::*;
 pub struct Beats<R> {
     request: Request,
     first: bool,
+    relaxed: bool,
     rest: Rest<R>,
 }
 
@@ -36,14 +37,27 @@ impl<R: Deref<Target = Region>> Beats<R> {
         Beats {
             request: *request,
             first: true,
+            relaxed: false,
             rest: Rest::Answer(syndrome),
         }
     }
 
-    /// The segments of a request that passed the rules up to 11.
+    /// The segments of a request for a region that passed the rules up to 11.
     pub fn segments(region: R, request: &Request) -> Self {
+        let va = request.va;
+        Beats::walk(region, va, request)
+    }
+
+    /// The segments of a request for a window that passed the rules up to 11: pages of its parent.
+    pub fn through(window: &Region, parent: R, request: &Request) -> Self {
+        Beats::walk(parent, window.in_parent(request.va), request)
+    }
+
+    fn walk(region: R, va: u64, request: &Request) -> Self {
         let from_first_page =
-            u128::from(request.va.wrapping_sub(region.base())) + u128::from(region.first_offset());
+            u128::from(va.wrapping_sub(region.base())) + u128::from(region.first_offset());
+        let relaxed = region.access.contains(Access::RELAXED_ORDERING)
+            && request.operation() != Some(Op::RemoteAtomic);
         let rest = Rest::Walk {
             page: (from_first_page >> region.log_page) as u64,
             offset: from_first_page as u64 & region.page_mask(),
@@ -53,6 +67,7 @@ impl<R: Deref<Target = Region>> Beats<R> {
         Beats {
             request: *request,
             first: true,
+            relaxed,
             rest,
         }
     }
@@ -69,6 +84,7 @@ impl<R: Deref<Target = Region>> Beats<R> {
             syndrome,
             pa,
             len,
+            relaxed: self.relaxed && len > 0,
             first,
             last,
         }

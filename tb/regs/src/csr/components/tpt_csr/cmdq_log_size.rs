@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Made from rtl/tpt_csr.rdl by `make csr`: change that file, not this one.
+
+//! Register: Command queue size
+
+#[allow(unused_imports)]
+use super::_root; // alias to root module of generated code
+
+/// Command queue size
+///
+/// Size of the command queue.
+#[repr(transparent)]
+#[derive(Copy, Clone, Eq, PartialEq)]
+pub struct CmdqLogSize(u32);
+
+unsafe impl Send for CmdqLogSize {}
+unsafe impl Sync for CmdqLogSize {}
+
+impl core::default::Default for CmdqLogSize {
+    fn default() -> Self {
+        Self(0x0)
+    }
+}
+
+impl peakrdl_rust::reg::Register for CmdqLogSize {
+    type Regwidth = u32;
+    type Accesswidth = u32;
+    type Access = peakrdl_rust::access::RW;
+    type ByteEndian = peakrdl_rust::endian::LittleEndian;
+    type WordEndian = peakrdl_rust::endian::LittleEndian;
+
+    unsafe fn from_raw(val: Self::Regwidth) -> Self {
+        Self(val)
+    }
+
+    fn to_raw(self) -> Self::Regwidth {
+        self.0
+    }
+}
+
+impl CmdqLogSize {
+    pub const VALUE_OFFSET: usize = 0;
+    pub const VALUE_WIDTH: usize = 5;
+    pub const VALUE_MASK: u32 = 0x1F;
+
+    /// value
+    ///
+    /// log2 of the number of slots, 1 to 16.
+    #[inline(always)]
+    #[allow(clippy::missing_panics_doc)]
+    #[must_use]
+    pub fn value(&self) -> u8 {
+        let val = (self.0 >> Self::VALUE_OFFSET) & Self::VALUE_MASK;
+        val as u8
+    }
+
+    /// value
+    ///
+    /// log2 of the number of slots, 1 to 16.
+    #[inline(always)]
+    pub fn set_value(&mut self, val: u8) {
+        let val = val as u32;
+        self.0 = (self.0 & !(Self::VALUE_MASK << Self::VALUE_OFFSET))
+            | ((val & Self::VALUE_MASK) << Self::VALUE_OFFSET);
+    }
+}
+
+impl core::fmt::Debug for CmdqLogSize {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("CmdqLogSize")
+            .field("value", &self.value())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn test_default() {
+        let reg = CmdqLogSize::default();
+        assert_eq!(reg.value(), 0);
+    }
+}

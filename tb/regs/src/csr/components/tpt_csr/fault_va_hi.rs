@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Made from rtl/tpt_csr.rdl by `make csr`: change that file, not this one.
+
+//! Register: Address of the oldest page fault, high
+
+#[allow(unused_imports)]
+use super::_root; // alias to root module of generated code
+
+/// Address of the oldest page fault, high
+///
+/// Virtual address that has no page, bits 63:32.
+#[repr(transparent)]
+#[derive(Copy, Clone, Eq, PartialEq)]
+pub struct FaultVaHi(u32);
+
+unsafe impl Send for FaultVaHi {}
+unsafe impl Sync for FaultVaHi {}
+
+impl core::default::Default for FaultVaHi {
+    fn default() -> Self {
+        Self(0x0)
+    }
+}
+
+impl peakrdl_rust::reg::Register for FaultVaHi {
+    type Regwidth = u32;
+    type Accesswidth = u32;
+    type Access = peakrdl_rust::access::R;
+    type ByteEndian = peakrdl_rust::endian::LittleEndian;
+    type WordEndian = peakrdl_rust::endian::LittleEndian;
+
+    unsafe fn from_raw(val: Self::Regwidth) -> Self {
+        Self(val)
+    }
+
+    fn to_raw(self) -> Self::Regwidth {
+        self.0
+    }
+}
+
+impl FaultVaHi {
+    pub const VALUE_OFFSET: usize = 0;
+    pub const VALUE_WIDTH: usize = 32;
+    pub const VALUE_MASK: u32 = 0xFFFF_FFFF;
+
+    /// value
+    #[inline(always)]
+    #[allow(clippy::missing_panics_doc)]
+    #[must_use]
+    pub fn value(&self) -> u32 {
+        let val = (self.0 >> Self::VALUE_OFFSET) & Self::VALUE_MASK;
+        val
+    }
+}
+
+impl core::fmt::Debug for FaultVaHi {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("FaultVaHi")
+            .field("value", &self.value())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn test_default() {
+        let reg = FaultVaHi::default();
+        assert_eq!(reg.value(), 0);
+    }
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Made from rtl/tpt_csr.rdl by `make csr`: change that file, not this one.
+
+//! Register: Interrupt enable
+
+#[allow(unused_imports)]
+use super::_root; // alias to root module of generated code
+
+/// Interrupt enable
+///
+/// Which bits of INT_STATUS make an interrupt.
+#[repr(transparent)]
+#[derive(Copy, Clone, Eq, PartialEq)]
+pub struct IntEnable(u32);
+
+unsafe impl Send for IntEnable {}
+unsafe impl Sync for IntEnable {}
+
+impl core::default::Default for IntEnable {
+    fn default() -> Self {
+        Self(0x0)
+    }
+}
+
+impl peakrdl_rust::reg::Register for IntEnable {
+    type Regwidth = u32;
+    type Accesswidth = u32;
+    type Access = peakrdl_rust::access::RW;
+    type ByteEndian = peakrdl_rust::endian::LittleEndian;
+    type WordEndian = peakrdl_rust::endian::LittleEndian;
+
+    unsafe fn from_raw(val: Self::Regwidth) -> Self {
+        Self(val)
+    }
+
+    fn to_raw(self) -> Self::Regwidth {
+        self.0
+    }
+}
+
+impl IntEnable {
+    pub const ERROR_OFFSET: usize = 0;
+    pub const ERROR_WIDTH: usize = 1;
+    pub const ERROR_MASK: u32 = 0x1;
+
+    /// error
+    ///
+    /// Of INT_STATUS.error.
+    #[inline(always)]
+    #[allow(clippy::missing_panics_doc)]
+    #[must_use]
+    pub fn error(&self) -> bool {
+        let val = (self.0 >> Self::ERROR_OFFSET) & Self::ERROR_MASK;
+        val != 0
+    }
+
+    /// error
+    ///
+    /// Of INT_STATUS.error.
+    #[inline(always)]
+    pub fn set_error(&mut self, val: bool) {
+        let val = val as u32;
+        self.0 = (self.0 & !(Self::ERROR_MASK << Self::ERROR_OFFSET))
+            | ((val & Self::ERROR_MASK) << Self::ERROR_OFFSET);
+    }
+
+    pub const REFUSED_OFFSET: usize = 1;
+    pub const REFUSED_WIDTH: usize = 1;
+    pub const REFUSED_MASK: u32 = 0x1;
+
+    /// refused
+    ///
+    /// Of INT_STATUS.refused.
+    #[inline(always)]
+    #[allow(clippy::missing_panics_doc)]
+    #[must_use]
+    pub fn refused(&self) -> bool {
+        let val = (self.0 >> Self::REFUSED_OFFSET) & Self::REFUSED_MASK;
+        val != 0
+    }
+
+    /// refused
+    ///
+    /// Of INT_STATUS.refused.
+    #[inline(always)]
+    pub fn set_refused(&mut self, val: bool) {
+        let val = val as u32;
+        self.0 = (self.0 & !(Self::REFUSED_MASK << Self::REFUSED_OFFSET))
+            | ((val & Self::REFUSED_MASK) << Self::REFUSED_OFFSET);
+    }
+
+    pub const COMPLETION_OFFSET: usize = 2;
+    pub const COMPLETION_WIDTH: usize = 1;
+    pub const COMPLETION_MASK: u32 = 0x1;
+
+    /// completion
+    ///
+    /// Of INT_STATUS.completion.
+    #[inline(always)]
+    #[allow(clippy::missing_panics_doc)]
+    #[must_use]
+    pub fn completion(&self) -> bool {
+        let val = (self.0 >> Self::COMPLETION_OFFSET) & Self::COMPLETION_MASK;
+        val != 0
+    }
+
+    /// completion
+    ///
+    /// Of INT_STATUS.completion.
+    #[inline(always)]
+    pub fn set_completion(&mut self, val: bool) {
+        let val = val as u32;
+        self.0 = (self.0 & !(Self::COMPLETION_MASK << Self::COMPLETION_OFFSET))
+            | ((val & Self::COMPLETION_MASK) << Self::COMPLETION_OFFSET);
+    }
+
+    pub const PAGE_FAULT_OFFSET: usize = 3;
+    pub const PAGE_FAULT_WIDTH: usize = 1;
+    pub const PAGE_FAULT_MASK: u32 = 0x1;
+
+    /// page_fault
+    ///
+    /// Of INT_STATUS.page_fault.
+    #[inline(always)]
+    #[allow(clippy::missing_panics_doc)]
+    #[must_use]
+    pub fn page_fault(&self) -> bool {
+        let val = (self.0 >> Self::PAGE_FAULT_OFFSET) & Self::PAGE_FAULT_MASK;
+        val != 0
+    }
+
+    /// page_fault
+    ///
+    /// Of INT_STATUS.page_fault.
+    #[inline(always)]
+    pub fn set_page_fault(&mut self, val: bool) {
+        let val = val as u32;
+        self.0 = (self.0 & !(Self::PAGE_FAULT_MASK << Self::PAGE_FAULT_OFFSET))
+            | ((val & Self::PAGE_FAULT_MASK) << Self::PAGE_FAULT_OFFSET);
+    }
+
+    pub const CLEAR_DONE_OFFSET: usize = 4;
+    pub const CLEAR_DONE_WIDTH: usize = 1;
+    pub const CLEAR_DONE_MASK: u32 = 0x1;
+
+    /// clear_done
+    ///
+    /// Of INT_STATUS.clear_done.
+    #[inline(always)]
+    #[allow(clippy::missing_panics_doc)]
+    #[must_use]
+    pub fn clear_done(&self) -> bool {
+        let val = (self.0 >> Self::CLEAR_DONE_OFFSET) & Self::CLEAR_DONE_MASK;
+        val != 0
+    }
+
+    /// clear_done
+    ///
+    /// Of INT_STATUS.clear_done.
+    #[inline(always)]
+    pub fn set_clear_done(&mut self, val: bool) {
+        let val = val as u32;
+        self.0 = (self.0 & !(Self::CLEAR_DONE_MASK << Self::CLEAR_DONE_OFFSET))
+            | ((val & Self::CLEAR_DONE_MASK) << Self::CLEAR_DONE_OFFSET);
+    }
+}
+
+impl core::fmt::Debug for IntEnable {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("IntEnable")
+            .field("error", &self.error())
+            .field("refused", &self.refused())
+            .field("completion", &self.completion())
+            .field("page_fault", &self.page_fault())
+            .field("clear_done", &self.clear_done())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn test_default() {
+        let reg = IntEnable::default();
+        assert_eq!(reg.error(), false);
+        assert_eq!(reg.refused(), false);
+        assert_eq!(reg.completion(), false);
+        assert_eq!(reg.page_fault(), false);
+        assert_eq!(reg.clear_done(), false);
+    }
+}
