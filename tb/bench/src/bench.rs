@@ -192,7 +192,7 @@ pub struct Stats {
     /// Sum of clocks from acceptance to the last beat.
     pub request_clocks: u64,
     /// Completions by status.
-    pub by_status: [u64; 24],
+    pub by_status: [u64; 32],
     /// Completions by command code.
     pub by_command: [u64; 16],
     /// Sum of clocks from the acceptance of a command to its final completion.
