@@ -139,11 +139,11 @@ module tpt_mpt_check import tpt_pkg::*; #(
   endfunction
 
   // Rule 4, first half: the key is of the role that the operation needs, and the entry has that
-  // role: a window has no L_Key, and an entry without any remote right has no R_Key.
+  // role: a window has only an R_Key, and a region without any remote right has none.
   function automatic logic fails_role(logic [2:0] op, logic role, logic [2:0] kind,
                                          logic remote_right);
     logic exists;
-    exists = (role == RoleLocal) ? !is_window(kind) : remote_right;
+    exists = (role == RoleLocal) ? !is_window(kind) : (is_window(kind) || remote_right);
     return (is_local(op) != (role == RoleLocal)) || !exists;
   endfunction
 
@@ -404,7 +404,7 @@ module tpt_mpt_check import tpt_pkg::*; #(
     s2_d.fail[SynQp]       = key_rules && fails_qp(s1_q.type2_window, s1_q.qpn_equal);
     s2_d.fail[SynRights]   = key_rules && s1_q.rights;
     s2_d.fail[SynAlign]    = (s1_q.atomic_len || s1_q.atomic_addr) && !s1_q.second;
-    s2_d.fail[SynParent]   = s1_q.second && s1_q.need_key && s1_q.looked_up &&
+    s2_d.fail[SynParent]   = s1_q.second && s1_q.need_key &&
                              (s1_q.index || (good_entry && (s1_q.state || s1_q.gone)));
 
     s2_d.atomic_len   = s1_q.atomic_len;

@@ -2165,7 +2165,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   `TPT_ASSERT(IssueFree_A, !issue || (is_make_q ? !reg_busy_q : !end_busy_q))
   `TPT_ASSERT(ReregAlone_A, !(issue && (is_rereg_q || is_bind_q)) || posted_none)
   `TPT_ASSERT(BindAlone_A, !(state_q == StWrReq && (job_q == JobCmd) && (wr_ans_q == AnsFsm)) ||
-              posted_none || undoing)
+              posted_none || step_q)
   `TPT_ASSERT(LessThanSome_A, !(wr_valid_o && sel_less_q) || (cur_q.bound != '0))
   `TPT_ASSERT(OneRead_A, !read || !rd_busy)
   `TPT_ASSERT(FixedAsked_A, !fixed || fix_q)

@@ -14,7 +14,7 @@ use tpt_golden::keys::KeyMaker;
 use tpt_golden::mem::PhysMem;
 use tpt_golden::regs;
 use tpt_golden::types::{
-    Access, Beat, CmdOp, Command, Completion, Key, Request, State, Status, Syndrome, LEVEL_FLAT,
+    Access, Beat, CmdOp, Command, Completion, Key, Request, Status, Syndrome, LEVEL_FLAT,
     LEVEL_INLINE,
 };
 use tpt_golden::unit::{Beats, Conditions, Golden, Outcome as GoldenOutcome, Region};
@@ -121,6 +121,8 @@ pub struct UnitConfig {
     pub plain: bool,
     /// Neighbouring pages of a request come as one segment.
     pub merge: bool,
+    /// Physical regions may be registered.
+    pub phys: bool,
     /// Time limit of fences in clocks, 0: none.
     pub fence_time: u32,
 }
@@ -134,6 +136,7 @@ impl Default for UnitConfig {
             tag_secret: [0xa409_3822, 0x299f_31d0, 0x082e_fa98, 0xec4e_6c89],
             plain: false,
             merge: false,
+            phys: false,
             fence_time: 0,
         }
     }
@@ -148,7 +151,9 @@ impl UnitConfig {
     /// CTRL without the enable bit.
     fn control(&self) -> u32 {
         let bit = |on, bit| if on { bit } else { 0 };
-        bit(self.plain, regs::ctrl::PLAIN) | bit(self.merge, regs::ctrl::MERGE)
+        bit(self.plain, regs::ctrl::PLAIN)
+            | bit(self.merge, regs::ctrl::MERGE)
+            | bit(self.phys, regs::ctrl::PHYS)
     }
 
     fn keys(&self) -> KeyMaker {
@@ -210,6 +215,7 @@ struct Live {
     request: Request,
     conditions: Conditions,
     planted: Option<Arc<Region>>,
+    planted_parent: Option<Arc<Region>>,
     keep_beats: bool,
     owes_done: bool,
     accepted: u64,
@@ -263,6 +269,8 @@ pub struct Bench {
     holders: HashMap<(u32, u8), u32>,
     /// Regions that ended lately, and when: kept as long as a request can have met them.
     ended: Vec<((u32, u8), u64)>,
+    /// Entries that an error may have changed.
+    doubtful: Vec<u32>,
     /// The latest completions, for reports.
     recent: VecDeque<(u64, Command, Completion)>,
     rng: Rng,
@@ -319,6 +327,7 @@ impl Bench {
             pages_of_next: None,
             holders: HashMap::new(),
             ended: Vec::new(),
+            doubtful: Vec::new(),
             recent: VecDeque::new(),
             rng: Rng::new(options.seed),
             clock: 0,
@@ -792,6 +801,7 @@ impl Bench {
             request,
             conditions,
             planted: issue.region,
+            planted_parent: issue.parent,
             keep_beats: issue.keep_beats,
             owes_done: !conditions.tag_busy,
             accepted: now,
@@ -952,11 +962,18 @@ impl Bench {
     /// All right answers to a request whose first beat comes now.
     fn candidates(&self, live: &Live, now: u64) -> Vec<Candidate> {
         if let Some(region) = &live.planted {
-            let (syndrome, _) =
-                self.golden
-                    .check_under(&live.conditions, Some(region), &live.request);
-            let walk = match syndrome {
-                Syndrome::Ok if live.request.len > 0 => {
+            let parent = live.planted_parent.as_ref();
+            let (syndrome, _) = self.golden.check_with(
+                &live.conditions,
+                Some(region),
+                parent.map(Arc::as_ref),
+                &live.request,
+            );
+            let walk = match (syndrome, parent) {
+                (Syndrome::Ok, Some(parent)) if live.request.len > 0 => {
+                    Walk::through(region, parent.clone(), &live.request)
+                }
+                (Syndrome::Ok, None) if live.request.len > 0 => {
                     Walk::segments(region.clone(), &live.request)
                 }
                 _ => Walk::answer(&live.request, syndrome),
@@ -988,8 +1005,18 @@ impl Bench {
         let mut causes = vec![self.entry_address(index)];
         let incarnations = self.golden.incarnations(index).map(|i| &i.region);
         for region in incarnations.chain(&live.planted) {
-            let page = page_of(region, live.request.va).wrapping_add(live.pages);
-            causes.extend(walked(mem, region, page).iter().map(|entry| entry & line));
+            let Some(parent) = region.parent else {
+                let page = page_of(region, live.request.va).wrapping_add(live.pages);
+                causes.extend(walked(mem, region, page).iter().map(|entry| entry & line));
+                continue;
+            };
+            causes.push(self.entry_address(parent.index));
+            let va = region.in_parent(live.request.va);
+            let parents = self.golden.incarnations(parent.index).map(|i| &i.region);
+            for parent in parents.chain(&live.planted_parent) {
+                let page = page_of(parent, va).wrapping_add(live.pages);
+                causes.extend(walked(mem, parent, page).iter().map(|entry| entry & line));
+            }
         }
         errors.any(|address| causes.contains(&address))
     }
@@ -1178,6 +1205,7 @@ impl Bench {
             Ok(GoldenOutcome::Pending) => None,
             _ => Some(self.posted.remove(place)),
         };
+        self.recover_doubtful(mem, now);
         match outcome {
             Err(error) => {
                 return self.mismatch(format!("command {command:?}: {error}"));
@@ -1190,7 +1218,9 @@ impl Bench {
                 }
             }
             Ok(GoldenOutcome::Refused(status)) => {
-                self.judge_refused(mem, &command, now);
+                if status != Status::Busy {
+                    self.judge_refused(mem, &command, now);
+                }
                 let reason = match status {
                     Status::Bus => {
                         let mpt = self.unit.mpt_range();
@@ -1207,30 +1237,71 @@ impl Bench {
             }
             Ok(GoldenOutcome::Finished) => {
                 if completion.status == Status::Ok {
-                    return self.command_done(mem, &command, posted, old, completion.lkey, now);
+                    return self.command_done(mem, &command, posted, old, &completion, now);
                 }
             }
         }
         Ok(())
     }
 
-    /// A command that was to end a region has met a memory error. Whether the region is still
-    /// what it was says its entry in memory.
+    /// A command on an entry has met a memory error. Whether the entry, and those of the regions of
+    /// a window, are still what they were says memory.
     fn judge_refused(&mut self, mem: &PhysMem, command: &Command, now: u64) {
         match command.operation() {
-            Some(CmdOp::DeregMr | CmdOp::ReregMr) => {}
-            _ => return,
+            None | Some(CmdOp::Query) => return,
+            Some(op) if makes(op) => return,
+            Some(_) => {}
         }
         let (_, index) = self.golden.keys().decode(command.key);
-        let Some(region) = self.golden.current(index) else {
-            return;
-        };
-        let mut bytes = [0; MPT_BYTES];
-        mem.read(self.entry_address(index), &mut bytes);
-        if region.lkey == command.key && region.entry(State::Valid).encode() != bytes {
-            self.golden.retire(index, now);
-            self.last_death = now;
+        let (_, region) = self.golden.keys().decode(command.mkey);
+        self.doubtful.extend(self.golden.parents(index));
+        if command.operation() == Some(CmdOp::BindMw) {
+            self.doubtful.push(region);
         }
+        self.recover(mem, index, now);
+    }
+
+    /// Looks at the entries that an error may have changed, when nothing changes them any more.
+    fn recover_doubtful(&mut self, mem: &PhysMem, now: u64) {
+        for index in std::mem::take(&mut self.doubtful) {
+            match self.may_change(index) {
+                true => self.doubtful.push(index),
+                false => self.recover(mem, index, now),
+            }
+        }
+    }
+
+    fn recover(&mut self, mem: &PhysMem, index: u32, now: u64) {
+        if index < self.unit.mpt_size && self.golden.held(index).is_some() {
+            let mut bytes = [0; MPT_BYTES];
+            mem.read(self.entry_address(index), &mut bytes);
+            if self.golden.recover(index, &bytes, now) {
+                self.last_death = now;
+            }
+        }
+    }
+
+    /// A command that is under way may change this entry.
+    fn may_change(&self, index: u32) -> bool {
+        self.posted.iter().any(|other| {
+            let command = &other.command;
+            let named = self.golden.keys().decode(command.key).1;
+            let Some(op) = command.operation() else {
+                return false;
+            };
+            match op {
+                CmdOp::Query => false,
+                CmdOp::BindMw => {
+                    named == index
+                        || self.golden.keys().decode(command.mkey).1 == index
+                        || self.golden.parents(named).contains(&index)
+                }
+                CmdOp::Invalidate | CmdOp::DeallocMw => {
+                    named == index || self.golden.parents(named).contains(&index)
+                }
+                op => named == index || makes(op),
+            }
+        })
     }
 
     /// Forgets requests and commands that were not offered to the unit yet.
@@ -1243,14 +1314,13 @@ impl Bench {
 
     /// The registration that a command ends: the oldest one of the named index that is dying.
     fn named_region(&self, command: &Command) -> Option<(u32, u8)> {
-        match command.operation() {
-            Some(CmdOp::DeregMr | CmdOp::ReregMr) => {}
-            _ => return None,
+        if !command.operation().is_some_and(ends) {
+            return None;
         }
-        let (_, index) = self.golden.keys().decode(command.key);
+        let (role, index) = self.golden.keys().decode(command.key);
         self.golden
             .incarnations(index)
-            .filter(|i| i.life.dying_from.is_some() && i.region.lkey == command.key)
+            .filter(|i| i.life.dying_from.is_some() && i.region.key(role) == command.key)
             .last()
             .map(|i| (index, i.region.gen))
     }
@@ -1262,13 +1332,14 @@ impl Bench {
         command: &Command,
         posted: Option<Posted>,
         old: Option<(u32, u8)>,
-        lkey: Key,
+        completion: &Completion,
         now: u64,
     ) -> Result<(), BenchError> {
         let key = match command.operation() {
-            Some(CmdOp::RegMr) => lkey,
-            Some(CmdOp::DeregMr | CmdOp::ReregMr) => command.key,
-            _ => return Ok(()),
+            None | Some(CmdOp::Query) => return Ok(()),
+            Some(CmdOp::AllocMw) => completion.rkey,
+            Some(op) if makes(op) => completion.lkey,
+            Some(_) => command.key,
         };
         let (_, index) = self.golden.keys().decode(key);
         if let Some(region) = self.golden.current(index) {
@@ -1276,7 +1347,7 @@ impl Bench {
             let newborn = (index, region.gen);
             self.ended.retain(|(region, _)| *region != newborn);
         }
-        if command.operation() != Some(CmdOp::RegMr) {
+        if command.operation().is_some_and(ends) {
             self.last_death = now;
             if let Some(region) = old {
                 self.ended.push((region, now));
@@ -1293,12 +1364,15 @@ impl Bench {
                 self.axi.forbid(range);
             }
         }
-        // The entry as it is in memory, unless a later command may have begun to change it.
-        let busy = self.posted.iter().any(|other| {
-            let (_, other_index) = self.golden.keys().decode(other.command.key);
-            other_index == index || other.command.operation() == Some(CmdOp::RegMr)
-        });
-        if !busy {
+        // The entries as they are in memory, unless a later command may have begun to change them.
+        let mut touched = vec![index];
+        if command.operation() == Some(CmdOp::BindMw) && command.length > 0 {
+            touched.push(self.golden.keys().decode(command.mkey).1);
+        }
+        for index in touched {
+            if self.may_change(index) {
+                continue;
+            }
             let mut bytes = [0; MPT_BYTES];
             mem.read(self.entry_address(index), &mut bytes);
             if let Err(error) = self.golden.check_entry(index, &bytes) {
@@ -1468,6 +1542,7 @@ impl Bench {
         self.held_completion = None;
         self.holders.clear();
         self.ended.clear();
+        self.doubtful.clear();
         self.unit.fence_time = 0;
         Ok(())
     }
@@ -1485,6 +1560,7 @@ impl Bench {
         self.set_fence_time(mem, unit.fence_time)?;
         self.unit = unit.clone();
         self.golden.configure(unit.keys(), unit.mpt_size);
+        self.golden.allow_phys(unit.phys);
         self.axi.set_mpt(unit.mpt_range());
         Ok(())
     }
@@ -1606,6 +1682,22 @@ impl CommandPort for Bench {
             PortError::Lost(text)
         })
     }
+}
+
+/// Commands that take a free index.
+fn makes(op: CmdOp) -> bool {
+    matches!(
+        op,
+        CmdOp::RegMr | CmdOp::AllocMr | CmdOp::AllocMw | CmdOp::RegPhys
+    )
+}
+
+/// Commands that end a registration or a binding, if there is one.
+fn ends(op: CmdOp) -> bool {
+    matches!(
+        op,
+        CmdOp::DeregMr | CmdOp::ReregMr | CmdOp::Invalidate | CmdOp::DeallocMw | CmdOp::BindMw
+    )
 }
 
 /// The beat that `walk` says comes next, and how many pages it answers. With merging, neighbouring

@@ -41,6 +41,8 @@ pub struct Issue {
     pub conditions: Conditions,
     /// Judge by this region, whose entry a test has written into the MPT itself.
     pub region: Option<Arc<Region>>,
+    /// The parent of that one, if it is a window.
+    pub parent: Option<Arc<Region>>,
     /// Keep all beats in the outcome.
     pub keep_beats: bool,
 }

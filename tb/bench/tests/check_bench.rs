@@ -10,9 +10,9 @@ use tpt_golden::codec::MptEntry;
 use tpt_golden::frames::FrameList;
 use tpt_golden::keys::KeyMaker;
 use tpt_golden::types::{
-    Access, Encoding, Key, Kind, Op, Request, Role, State, Syndrome, LEVEL_FLAT,
+    Access, Encoding, Key, Kind, Op, Request, Role, State, Syndrome, LEVEL_FLAT, LEVEL_INLINE,
 };
-use tpt_golden::unit::{Conditions, Golden, Region};
+use tpt_golden::unit::{Conditions, Golden, Parent, Region};
 use tpt_verilated::{DutOptions, FlatDut, PortRef};
 
 const TABLE_SIZE: u32 = 1000;
@@ -46,7 +46,13 @@ fn near(rng: &mut Rng, values: &[u64]) -> u64 {
 
 /// An entry as a region, and how it looks in memory.
 fn entry(rng: &mut Rng) -> (Region, MptEntry) {
+    let kind = match rng.below(8) {
+        0 => Kind::Mw2,
+        1 | 2 => Kind::from_code(rng.below(6) as u8).unwrap_or(Kind::Mr),
+        _ => Kind::Mr,
+    };
     let log_page = match rng.below(8) {
+        _ if kind == Kind::Phys => 43,
         0 => 43,
         1 => 30 + rng.below(14) as u8,
         2 => 21,
@@ -71,12 +77,15 @@ fn entry(rng: &mut Rng) -> (Region, MptEntry) {
     } else {
         rng.next_u64() as u16 & 0x7ff
     });
-    let kind = match rng.below(8) {
-        0 => Kind::Mw2,
-        1 => Kind::from_code(rng.below(5) as u8).unwrap_or(Kind::Mr),
-        _ => Kind::Mr,
+    // A physical region is never zero-based.
+    let access = match kind {
+        Kind::Phys => Access(access.0 & !Access::ZERO_BASED.0),
+        _ => access,
     };
-    let level = rng.below(6) as u8;
+    let level = match kind {
+        Kind::Phys => LEVEL_INLINE,
+        _ => rng.below(6) as u8,
+    };
     let mut frame = [0; 4];
     for pa in &mut frame {
         *pa = rng.next_u64() & !0xfff;
@@ -105,6 +114,13 @@ fn entry(rng: &mut Rng) -> (Region, MptEntry) {
         lkey: Key(rng.next_u64() as u32),
         rkey: Key(rng.next_u64() as u32),
         bound: rng.below(1 << 23) as u32,
+        cap: rng.below(1 << 20) as u32,
+        remote_inv: rng.chance(1, 2),
+        parent: kind.is_window().then(|| Parent {
+            index: rng.below(1 << 23) as u32,
+            gen: rng.next_u64() as u8,
+            field: rng.below(1 << 24) as u32,
+        }),
         pages: Arc::new(FrameList::new(log_page)),
     };
     let state = match rng.below(16) {
@@ -115,7 +131,7 @@ fn entry(rng: &mut Rng) -> (Region, MptEntry) {
     let mut entry = region.entry(state);
     match rng.below(64) {
         0 => entry.state = 3,
-        1 => entry.kind = 5 + rng.below(3) as u8,
+        1 => entry.kind = 6 + rng.below(2) as u8,
         2 => entry.log_page = rng.below(12) as u8,
         3 => entry.log_page = 44 + rng.below(20) as u8,
         4 => entry.level = 6 + rng.below(2) as u8,
@@ -180,6 +196,44 @@ fn request(rng: &mut Rng, region: &Region) -> (Request, bool, u32) {
     (request, remote_key, index)
 }
 
+/// The same request as that of a window that allows it, whose parent is looked up: as it comes to
+/// the check, and as the client has sent it.
+fn second(rng: &mut Rng, region: &Region, request: &mut Request) -> (Region, Request) {
+    let gen = match rng.below(6) {
+        0 => region.gen ^ 1 << rng.below(8),
+        _ => region.gen,
+    };
+    if matches!(request.operation(), Some(Op::LocalRead | Op::LocalWrite)) {
+        request.op += 2;
+    }
+    if request.op == Op::RemoteAtomic.code() {
+        (request.len, request.va) = (8, request.va & !7);
+    }
+    // What the window has decided: it would not have let these pass.
+    request.len = request.len.clamp(1, 1 << 31);
+    request.va = request.va.min(0u64.wrapping_sub(request.len.into()));
+    request.key = Key::new(rng.below(1 << 24) as u32, gen);
+    let window = Region {
+        kind: Kind::Mw1,
+        access: Access(Access::ANY_REMOTE.0 | Access::FLUSH_GLOBAL.0 | Access::FLUSH_PERSISTENT.0),
+        start: request.va,
+        length: request.len.into(),
+        rkey: Key::new(1 << 23 | 5, 9),
+        parent: Some(Parent {
+            index: 0,
+            gen,
+            field: request.key.field(),
+        }),
+        ..Region::default()
+    };
+    let sent = Request {
+        key: window.rkey,
+        pd: window.pd,
+        ..*request
+    };
+    (window, sent)
+}
+
 struct Expected {
     pay: u32,
     request: Request,
@@ -187,6 +241,8 @@ struct Expected {
     syndrome: Syndrome,
     mask: Option<u32>,
     index: u32,
+    /// A window whose rules hold: to come again.
+    again: bool,
 }
 
 struct Ports {
@@ -194,6 +250,7 @@ struct Ports {
     pay: PortRef,
     syndrome: PortRef,
     empty: PortRef,
+    again: PortRef,
     mask: PortRef,
     desc: PortRef,
     pos: PortRef,
@@ -215,6 +272,8 @@ fn compare(dut: &FlatDut, ports: &Ports, expected: &Expected) {
     }
     let ok = expected.syndrome == Syndrome::Ok;
     let empty = ok && request.len == 0;
+    let again = dut.get_u64(ports.again) != 0;
+    assert_eq!(again, expected.again, "{}", context());
     assert_eq!(dut.get_u64(ports.empty) != 0, empty, "{}", context());
     let (desc, pos) = (dut.get(ports.desc), dut.get(ports.pos));
     if !ok || empty {
@@ -226,10 +285,19 @@ fn compare(dut: &FlatDut, ports: &Ports, expected: &Expected) {
         );
         return;
     }
-    let entry = region.entry(State::Valid);
+    let mut entry = region.entry(State::Valid);
+    let phys = region.kind == Kind::Phys;
+    if phys {
+        // No table: the page of the address and the next one, not to be judged.
+        let page = request.va >> 43;
+        entry.encoding = 3;
+        entry.frame = [page << 31, (page + 1) << 31 & ((1 << 52) - 1), 0, 0];
+    }
     for (k, frame) in entry.frame.iter().enumerate() {
         assert_eq!(field(desc, 52 * k, 52), *frame, "frame {k}, {}", context());
     }
+    let relaxed = region.access.contains(Access::RELAXED_ORDERING)
+        && request.operation() != Some(Op::RemoteAtomic);
     let write = request.operation().is_some_and(Op::writes);
     for (what, lsb, width, value) in [
         ("write", 208, 1, u64::from(write)),
@@ -239,6 +307,7 @@ fn compare(dut: &FlatDut, ports: &Ports, expected: &Expected) {
         ("level", 220, 3, u64::from(entry.level)),
         ("gen", 223, 8, u64::from(entry.gen)),
         ("index", 231, 23, u64::from(expected.index)),
+        ("relaxed", 254, 1, u64::from(relaxed)),
     ] {
         assert_eq!(field(desc, lsb, width), value, "{what}, {}", context());
     }
@@ -260,7 +329,10 @@ fn compare(dut: &FlatDut, ports: &Ports, expected: &Expected) {
             "idx",
             95,
             40,
-            (from_page / size + u128::from(flat)) % (1 << 40),
+            match phys {
+                true => 0,
+                false => (from_page / size + u128::from(flat)) % (1 << 40),
+            },
         ),
     ] {
         assert_eq!(
@@ -281,6 +353,7 @@ fn run(seed: u64, count: u32) {
         pay: dut.port("pay_o"),
         syndrome: dut.port("syndrome_o"),
         empty: dut.port("empty_o"),
+        again: dut.port("again_o"),
         mask: dut.port("mask_o"),
         desc: dut.port("desc_o"),
         pos: dut.port("pos_o"),
@@ -291,7 +364,7 @@ fn run(seed: u64, count: u32) {
     let (role, index) = (input(&dut, "role_i"), input(&dut, "index_i"));
     let (index_ok, looked_up) = (input(&dut, "index_ok_i"), input(&dut, "looked_up_i"));
     let (entry_port, bus) = (input(&dut, "entry_i"), input(&dut, "bus_err_i"));
-    let (bad, parent) = (input(&dut, "mpt_bad_i"), input(&dut, "parent_ok_i"));
+    let (bad, parent) = (input(&dut, "mpt_bad_i"), input(&dut, "parent_i"));
     let (disabled, busy) = (input(&dut, "disabled_i"), input(&dut, "tag_busy_i"));
     let needs = dut.port("needs_lookup_o");
     for _ in 0..4 {
@@ -307,7 +380,11 @@ fn run(seed: u64, count: u32) {
         let mut wants_lookup = None;
         if send {
             let (region, entry) = entry(&mut rng);
-            let (request, remote, key_index) = request(&mut rng, &region);
+            let (mut request, mut remote, key_index) = request(&mut rng, &region);
+            let window = rng.chance(1, 4).then(|| {
+                remote = rng.chance(1, 10);
+                second(&mut rng, &region, &mut request)
+            });
             let atomic = request.op == Op::RemoteAtomic.code();
             let needed =
                 !(atomic && request.len != 8) && request.len != 0 && request.len <= 1 << 31;
@@ -316,11 +393,13 @@ fn run(seed: u64, count: u32) {
             let crc_bad = rng.chance(1, 40);
             let mut conditions = Conditions {
                 disabled: rng.chance(1, 40),
-                tag_busy: rng.chance(1, 40),
+                tag_busy: rng.chance(1, 40) && window.is_none(),
                 bus: rng.chance(1, 40),
-                mpt_bad: crc_bad || entry.legal().is_err(),
-                invalid: entry.state == State::Invalid.code(),
-                parent_gone: rng.chance(1, 2),
+                mpt_bad: crc_bad || entry.state == State::Valid.code() && entry.legal().is_err(),
+                invalid: [State::Invalid, State::Alloc]
+                    .iter()
+                    .any(|state| state.code() == entry.state),
+                ..Conditions::default()
             };
             let lookup = needed && in_table && !conditions.disabled && !conditions.tag_busy;
             dut.set_u64(pay, sent.into());
@@ -332,18 +411,52 @@ fn run(seed: u64, count: u32) {
             dut.set(entry_port, &words(&entry.encode()));
             dut.set_u64(bus, (lookup && conditions.bus).into());
             dut.set_u64(bad, (lookup && crc_bad).into());
-            dut.set_u64(parent, (!conditions.parent_gone).into());
+            dut.set_u64(parent, window.is_some().into());
             dut.set_u64(disabled, conditions.disabled.into());
             dut.set_u64(busy, conditions.tag_busy.into());
             if !lookup {
                 (conditions.bus, conditions.mpt_bad, conditions.invalid) = (false, false, false);
             }
             let known = lookup && entry.state != State::Free.code();
-            let (syndrome, mask) =
-                golden.check_under(&conditions, known.then_some(&region), &request);
+            let valid = entry.state == State::Valid.code();
+            let (syndrome, mask, again) = match &window {
+                Some((window, sent)) => {
+                    let conditions = Conditions {
+                        disabled: conditions.disabled,
+                        parent_bus: conditions.bus,
+                        parent_bad: conditions.mpt_bad,
+                        parent_gone: remote || !in_table,
+                        ..Conditions::default()
+                    };
+                    let parent = (lookup && valid).then_some(&region);
+                    let (syndrome, mask) =
+                        golden.check_with(&conditions, Some(window), parent, sent);
+                    (syndrome, mask, false)
+                }
+                None => {
+                    // If there is a parent in order.
+                    let parent = region.parent.map(|parent| Region {
+                        gen: parent.gen,
+                        start: region.in_parent(request.va),
+                        length: request.len.into(),
+                        ..Region::default()
+                    });
+                    let (syndrome, mask) = golden.check_with(
+                        &conditions,
+                        known.then_some(&region),
+                        parent.as_ref(),
+                        &request,
+                    );
+                    let again = syndrome == Syndrome::Ok && lookup && region.kind.is_window();
+                    match again {
+                        true => (Syndrome::Parent, 0, true),
+                        false => (syndrome, mask, false),
+                    }
+                }
+            };
             // Where the entry is in order both masks are complete.
             let clean = lookup && !conditions.bus && !conditions.mpt_bad;
-            let whole = clean && entry.state == State::Valid.code();
+            let whole = clean && valid;
             seen[usize::from(syndrome.code())] += 1;
             queue.push_back(Expected {
                 pay: sent,
@@ -352,6 +465,7 @@ fn run(seed: u64, count: u32) {
                 syndrome,
                 mask: whole.then_some(mask),
                 index: key_index,
+                again,
             });
             sent += 1;
         }

@@ -5,7 +5,8 @@
 //! `TPT_CASES` is the number of sequences per test, `TPT_SEED` the seed (a number, or `time`),
 //! `TPT_SHRINK` the number of attempts to shrink.
 
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -24,7 +25,7 @@ use tpt_golden::frames::{FrameList, Page, PageSource};
 use tpt_golden::mtt::{capacity, Shape, Table};
 use tpt_golden::regs;
 use tpt_golden::types::{
-    rereg, Access, CmdOp, Command, Encoding, Key, Op, Request, State, Status, LEVEL_FLAT,
+    rereg, Access, CmdOp, Command, Encoding, Key, Kind, Op, Request, State, Status, LEVEL_FLAT,
     LEVEL_INLINE,
 };
 use tpt_verilated::Config;
@@ -62,6 +63,41 @@ enum Step {
     },
     Query {
         which: u8,
+    },
+    AllocMr {
+        pd: u32,
+        log_page: u8,
+        cap: u32,
+        flags: u8,
+        flagged: bool,
+    },
+    FastRegister {
+        which: u8,
+        tag: u8,
+        region: RegionStep,
+    },
+    AllocMw {
+        pd: u32,
+        flags: u8,
+    },
+    /// `region` is one of those that are registered; `place` and `access` say which part, and how.
+    Bind {
+        which: u8,
+        region: u8,
+        place: u8,
+        access: u8,
+        tag: u8,
+        qpn: u8,
+    },
+    RegPhys {
+        place: u8,
+        access: u8,
+        pd: u32,
+    },
+    /// Invalidate it, or free it.
+    End {
+        which: u8,
+        how: u8,
     },
     /// A command whose key or arguments are wrong.
     BadCommand {
@@ -138,7 +174,7 @@ fn region_step() -> impl Strategy<Value = RegionStep> {
         prop::sample::select(vec![12u8, 12, 12, 13, 16]),
         any::<bool>(),
         prop_oneof![3 => Just(0x1fu32), 1 => 0u32..0x40],
-        1u32..4,
+        prop::sample::select(vec![1u32, 1, 1, 2, 3]),
         prop::option::weighted(0.15, (0u64..40, 0u8..3)),
     )
         .prop_map(
@@ -168,8 +204,24 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (any::<u8>(), 0u8..8, region_step())
             .prop_map(|(which, flags, region)| Step::Reregister { which, flags, region }),
         2 => any::<u8>().prop_map(|which| Step::Query { which }),
-        2 => (any::<u8>(), 0u8..5, 0u8..6)
+        2 => (any::<u8>(), 0u8..13, 0u8..6)
             .prop_map(|(which, op, wrong)| Step::BadCommand { which, op, wrong }),
+        2 => (1u32..3, prop::sample::select(vec![12u8, 12, 13, 16]), 0u32..40, 0u8..4, any::<bool>())
+            .prop_map(|(pd, log_page, cap, flags, flagged)| Step::AllocMr {
+                pd, log_page, cap, flags, flagged,
+            }),
+        5 => (any::<u8>(), any::<u8>(), region_step())
+            .prop_map(|(which, tag, region)| Step::FastRegister { which, tag, region }),
+        4 => (prop::sample::select(vec![1u32, 1, 1, 2]), prop::sample::select(vec![0u8, 2, 2, 6, 6, 4]))
+            .prop_map(|(pd, flags)| Step::AllocMw { pd, flags }),
+        10 => (any::<u8>(), any::<u8>(), 0u8..12, any::<u8>(), any::<u8>(), 0u8..8).prop_map(
+            |(which, region, place, access, tag, qpn)| Step::Bind {
+                which, region, place, access, tag, qpn,
+            }
+        ),
+        1 => (0u8..5, any::<u8>(), 1u32..3)
+            .prop_map(|(place, access, pd)| Step::RegPhys { place, access, pd }),
+        6 => (any::<u8>(), 0u8..16).prop_map(|(which, how)| Step::End { which, how }),
         14 => (client.clone(), any::<u8>(), 0u8..8, 0u8..64, 0u8..12, 0u8..10, 0u8..16).prop_map(
             |(client, which, op, stream, place, len, wrong)| Step::Access {
                 client, which, op, stream, place, len, wrong,
@@ -185,7 +237,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (client.clone(), 800u16..804, any::<u8>())
             .prop_map(|(client, tag, which)| Step::BusyTag { client, tag, which }),
         4 => (0u8..8, any::<u8>()).prop_map(|(kind, latency)| Step::Memory { kind, latency }),
-        2 => (any::<u8>(), 0u8..6).prop_map(|(which, kind)| Step::BusError { which, kind }),
+        2 => (any::<u8>(), 0u8..8).prop_map(|(which, kind)| Step::BusError { which, kind }),
         1 => client.prop_map(|client| Step::ClientReset { client }),
         1 => prop_oneof![Just(0u16), 20u16..3000].prop_map(Step::FenceTime),
         1 => (0u8..4).prop_map(|pattern| Step::Completions { pattern }),
@@ -206,6 +258,29 @@ struct Template {
     pd: u32,
     base: u64,
     length: u64,
+}
+
+/// Fast-registration regions, windows and physical regions: what is known of them.
+#[derive(Clone, Debug)]
+struct Thing {
+    index: u32,
+    kind: Kind,
+    lkey: Key,
+    rkey: Key,
+    pd: u32,
+    log_page: u8,
+    encoding: Encoding,
+    tables: Vec<std::ops::Range<u64>>,
+}
+
+impl Thing {
+    /// Its own key: a window has an R_Key only.
+    fn key(&self) -> Key {
+        match self.kind.is_window() {
+            true => self.rkey,
+            false => self.lkey,
+        }
+    }
 }
 
 impl Template {
@@ -235,6 +310,18 @@ enum Pending {
         spec: Spec,
         table: Option<Table>,
     },
+    /// A new one.
+    Make(Thing),
+    /// Its keys change; with the range that they then open.
+    Change {
+        index: u32,
+        base: u64,
+        length: u64,
+    },
+    /// It goes.
+    End {
+        index: u32,
+    },
     Nothing,
 }
 
@@ -242,10 +329,13 @@ struct World {
     rig: Rig,
     unit: UnitConfig,
     live: Vec<Mr>,
+    things: Vec<Thing>,
     templates: Vec<Template>,
     pending: HashMap<u16, Pending>,
     bases: u64,
     bad_dones: u32,
+    /// How often which command had which end.
+    seen: BTreeMap<(u8, Status), u32>,
 }
 
 type Result<T = ()> = std::result::Result<T, BenchError>;
@@ -261,19 +351,22 @@ impl World {
         };
         options.axi.read_latency = Clocks::range(1, 20);
         let unit = UnitConfig {
-            mpt_size: 5 + (seed % 23) as u32,
+            mpt_size: 5 + (seed % 43) as u32,
             plain: seed % 7 == 0,
             merge: seed % 3 == 0,
+            phys: seed % 5 != 0,
             ..UnitConfig::default()
         };
         Ok(Self {
             rig: Rig::new(options, &unit)?,
             unit,
             live: Vec::new(),
+            things: Vec::new(),
             templates: Vec::new(),
             pending: HashMap::new(),
             bases: 0,
             bad_dones: 0,
+            seen: BTreeMap::new(),
         })
     }
 
@@ -355,6 +448,10 @@ impl World {
         while self.rig.bench.poll().is_some() {}
         while let Some(finished) = self.rig.bench.poll_completion() {
             let completion = finished.completion;
+            *self
+                .seen
+                .entry((completion.op, completion.status))
+                .or_default() += 1;
             if completion.status == Status::Pending {
                 continue;
             }
@@ -398,7 +495,44 @@ impl World {
                     }
                     self.keep_if_alive(mr);
                 }
-                Some(Pending::Nothing) | None => {}
+                Some(Pending::Make(thing)) if ok => {
+                    let (lkey, rkey) = (completion.lkey, completion.rkey);
+                    let key = if thing.kind.is_window() { rkey } else { lkey };
+                    let index = index(&self.rig, key);
+                    self.things.push(Thing {
+                        index,
+                        lkey,
+                        rkey,
+                        ..thing.clone()
+                    });
+                    if thing.kind == Kind::Phys {
+                        self.templates.push(Template {
+                            lkey,
+                            rkey,
+                            pd: thing.pd,
+                            base: thing.tables[0].start,
+                            length: thing.tables[0].end - thing.tables[0].start,
+                        });
+                    }
+                }
+                Some(Pending::Change {
+                    index,
+                    base,
+                    length,
+                }) if ok => {
+                    if let Some(thing) = self.things.iter_mut().find(|t| t.index == index) {
+                        (thing.lkey, thing.rkey) = (completion.lkey, completion.rkey);
+                        self.templates.push(Template {
+                            lkey: thing.key(),
+                            rkey: thing.rkey,
+                            pd: thing.pd,
+                            base,
+                            length,
+                        });
+                    }
+                }
+                Some(Pending::End { index }) if ok => self.things.retain(|t| t.index != index),
+                _ => {}
             }
         }
     }
@@ -546,6 +680,95 @@ impl World {
                 self.post(command, CommandExtra::default(), Pending::Nothing);
             }
             Step::BadCommand { which, op, wrong } if room => self.bad_command(*which, *op, *wrong),
+            Step::AllocMr {
+                pd,
+                log_page,
+                cap,
+                flags,
+                flagged,
+            } if room && self.things.len() < 24 => {
+                let encoding = match flagged {
+                    true => Encoding::Flagged,
+                    false => Encoding::Raw,
+                };
+                let command = Command {
+                    id: self.rig.id(),
+                    op: CmdOp::AllocMr.code(),
+                    pd: *pd,
+                    flags: *flags,
+                    length: (*cap).into(),
+                    log_page: *log_page,
+                    encoding: encoding.code(),
+                    ..Command::default()
+                };
+                let thing = Thing {
+                    log_page: *log_page,
+                    encoding,
+                    ..Self::thing(Kind::Frmr, *pd)
+                };
+                self.post(command, CommandExtra::default(), Pending::Make(thing));
+            }
+            Step::AllocMw { pd, flags } if room && self.things.len() < 24 => {
+                let kind = match flags >> 1 {
+                    0 => Kind::Mw1,
+                    1 => Kind::Mw2,
+                    _ => Kind::Mw2a,
+                };
+                let command = Command {
+                    id: self.rig.id(),
+                    op: CmdOp::AllocMw.code(),
+                    pd: *pd,
+                    flags: *flags,
+                    ..Command::default()
+                };
+                let thing = Self::thing(kind, *pd);
+                self.post(command, CommandExtra::default(), Pending::Make(thing));
+            }
+            Step::FastRegister { which, tag, region } if room => {
+                if let Some(thing) = self.pick(*which, |kind| kind == Kind::Frmr) {
+                    self.fast_register(&thing, *tag, region);
+                }
+            }
+            Step::Bind {
+                which,
+                region,
+                place,
+                access,
+                tag,
+                qpn,
+            } if room => {
+                if let Some(thing) = self.pick(*which, Kind::is_window) {
+                    self.bind(&thing, *region, *place, *access, *tag, *qpn);
+                }
+            }
+            Step::RegPhys { place, access, pd } if room && self.things.len() < 24 => {
+                let (start, length) = match place {
+                    0 => (0, u64::MAX),
+                    1 => (0u64.wrapping_sub(1 << 32), 1 << 32),
+                    2 => ((1 << 43) - 0x1800, 0x2800),
+                    3 => (0x1234, 1),
+                    _ => (!0, 2),
+                };
+                let command = Command {
+                    id: self.rig.id(),
+                    op: CmdOp::RegPhys.code(),
+                    pd: *pd,
+                    access: (*access).into(),
+                    start,
+                    length,
+                    ..Command::default()
+                };
+                let mut thing = Self::thing(Kind::Phys, *pd);
+                thing
+                    .tables
+                    .push(start..start.wrapping_add(length).max(start));
+                self.post(command, CommandExtra::default(), Pending::Make(thing));
+            }
+            Step::End { which, how } if room => {
+                if let Some(thing) = self.pick(*which, |_| true) {
+                    self.end(&thing, *how);
+                }
+            }
             Step::Access {
                 client,
                 which,
@@ -581,7 +804,7 @@ impl World {
                     };
                     let request = self.request(
                         byte(0),
-                        byte(5) % 5,
+                        byte(5) % 8,
                         byte(6) % 64,
                         place,
                         [1, 2, 2, 4, 4, 5, 6, 7][(byte(2) >> 5) as usize],
@@ -652,6 +875,156 @@ impl World {
         self.rig.run(3)?;
         self.pump();
         Ok(())
+    }
+
+    fn thing(kind: Kind, pd: u32) -> Thing {
+        Thing {
+            index: 0,
+            kind,
+            lkey: Key::NONE,
+            rkey: Key::NONE,
+            pd,
+            log_page: 12,
+            encoding: Encoding::Raw,
+            tables: Vec::new(),
+        }
+    }
+
+    fn pick(&self, which: u8, wanted: impl Fn(Kind) -> bool) -> Option<Thing> {
+        let fitting: Vec<&Thing> = self.things.iter().filter(|t| wanted(t.kind)).collect();
+        let place = usize::from(which).checked_rem(fitting.len())?;
+        Some(fitting[place].clone())
+    }
+
+    fn fast_register(&mut self, thing: &Thing, tag: u8, region: &RegionStep) {
+        let mut spec = self.spec(&RegionStep {
+            pages: region.pages.min(64),
+            log_page: thing.log_page,
+            flagged: thing.encoding == Encoding::Flagged,
+            pd: thing.pd,
+            ..region.clone()
+        });
+        spec.pd = thing.pd;
+        let table = self.rig.build_table(&spec);
+        let command = Command {
+            op: CmdOp::FastRegMr.code(),
+            key: thing.lkey,
+            tag,
+            ..self.rig.reg_command(&spec, &table)
+        };
+        let extra = Rig::pages(&spec);
+        // The table is never given back: nobody has to know when the registration has ended.
+        if let Some(known) = self.things.iter_mut().find(|t| t.index == thing.index) {
+            known.tables = table.ranges().map(|r| r.pa..r.pa + r.len).collect();
+        }
+        let zero = spec.access.contains(Access::ZERO_BASED);
+        let pending = Pending::Change {
+            index: thing.index,
+            base: if zero { 0 } else { spec.start },
+            length: spec.length,
+        };
+        self.post(command, extra, pending);
+    }
+
+    fn bind(&mut self, thing: &Thing, region: u8, place: u8, access: u8, tag: u8, qpn: u8) {
+        // Mostly a region that allows it; sometimes any key that there ever was.
+        let fitting = |mr: &&Mr| {
+            let rights = Access::MW_BIND | Access::LOCAL_WRITE;
+            let zero = mr.spec.access.contains(Access::ZERO_BASED);
+            mr.spec.pd == thing.pd && mr.spec.access.contains(rights) && !zero
+        };
+        let fit: Vec<Template> = self
+            .live
+            .iter()
+            .filter(fitting)
+            .map(|mr| Template::of(mr.lkey, mr.rkey, &mr.spec))
+            .collect();
+        let t = match usize::from(region).checked_rem(fit.len()) {
+            Some(n) if region % 5 != 0 => fit[n].clone(),
+            _ => match self.template(region) {
+                Some(t) => t.clone(),
+                None => return,
+            },
+        };
+        let (start, length) = match place {
+            0 | 1 => (t.base, t.length),
+            2 => (t.base, 1),
+            3 => (t.base.wrapping_add(t.length / 3), t.length / 2),
+            4 => (t.base.wrapping_add(t.length).wrapping_sub(9), 9),
+            5 => (t.base, 0),
+            6 => (t.base, t.length.wrapping_add(1)),
+            7 => (t.base.wrapping_sub(1), 2),
+            8 => (!0 - 4, 9),
+            9 => (t.base.wrapping_add(t.length), 1),
+            _ => (t.base.wrapping_add(0x123), 0x2000),
+        };
+        let access = match access % 8 {
+            0 => access.into(),
+            1 => 0,
+            2 => 0x2e,
+            _ => 0xe,
+        };
+        let command = Command {
+            id: self.rig.id(),
+            op: CmdOp::BindMw.code(),
+            key: thing.rkey,
+            mkey: t.lkey,
+            pd: thing.pd,
+            access,
+            start,
+            length,
+            tag,
+            qpn: if qpn == 0 { 8 } else { 7 },
+            ..Command::default()
+        };
+        let zero = access & Access::ZERO_BASED.0 != 0;
+        let pending = Pending::Change {
+            index: thing.index,
+            base: if zero { 0 } else { start },
+            length,
+        };
+        self.post(command, CommandExtra::default(), pending);
+    }
+
+    fn end(&mut self, thing: &Thing, how: u8) {
+        let op = match (how, thing.kind) {
+            (0..=8, _) => CmdOp::Invalidate,
+            (9, _) => CmdOp::Query,
+            (_, kind) if kind.is_window() => CmdOp::DeallocMw,
+            _ => CmdOp::DeregMr,
+        };
+        let remote = how < 4;
+        let command = Command {
+            id: self.rig.id(),
+            op: op.code(),
+            key: if op == CmdOp::Invalidate && how % 2 == 0 {
+                thing.rkey
+            } else {
+                thing.key()
+            },
+            pd: thing.pd,
+            flags: u8::from(remote && op == CmdOp::Invalidate),
+            qpn: if how == 1 { 8 } else { 7 },
+            ..Command::default()
+        };
+        let index = thing.index;
+        let (pending, release) = match op {
+            CmdOp::DeallocMw => (Pending::End { index }, Vec::new()),
+            CmdOp::DeregMr if thing.kind == Kind::Phys => (Pending::End { index }, Vec::new()),
+            CmdOp::DeregMr => (Pending::End { index }, thing.tables.clone()),
+            CmdOp::Invalidate if thing.kind == Kind::Frmr => {
+                (Pending::Nothing, thing.tables.clone())
+            }
+            _ => (Pending::Nothing, Vec::new()),
+        };
+        // A later registration of the same region may come before the answer: then its table
+        // must not be forbidden.
+        let alone = self.pending.is_empty();
+        let extra = CommandExtra {
+            release: if alone { release } else { Vec::new() },
+            ..CommandExtra::default()
+        };
+        self.post(command, extra, pending);
     }
 
     fn client(&self, n: u8) -> usize {
@@ -736,14 +1109,18 @@ impl World {
             1 => command.key = Key(t.lkey.0 ^ 0x10),
             2 => command.pd ^= 0x80_0000,
             3 => command.key = Key(t.lkey.0 ^ 0x4000_0000),
-            4 => command.op = 9,
+            4 => command.op = 13,
             _ => command.key = Key::NONE,
         }
-        if command.key == t.lkey && command.pd == t.pd && command.op != 9 {
+        if command.key == t.lkey && command.pd == t.pd && command.op != 13 {
             return;
         }
         // A key that is not known might be that of a region: then it must not be hit.
         if self.live.iter().any(|mr| mr.lkey == command.key) {
+            return;
+        }
+        let known = |t: &Thing| [t.lkey, t.rkey].contains(&command.key);
+        if self.things.iter().any(known) {
             return;
         }
         self.post(command, CommandExtra::default(), Pending::Nothing);
@@ -778,6 +1155,18 @@ impl World {
     }
 
     fn bus_error(&mut self, which: u8, kind: u8) {
+        if kind > 5 {
+            if let Some(thing) = self.pick(which, |_| true) {
+                let entry = self.rig.bench.entry_address(thing.index);
+                let on = match kind {
+                    6 => FaultOn::Read,
+                    _ => FaultOn::Write,
+                };
+                let fault = Fault::once(entry..entry + 64, on);
+                self.rig.bench.axi.inject(fault);
+            }
+            return;
+        }
         if self.live.is_empty() {
             return;
         }
@@ -838,6 +1227,7 @@ impl World {
         // Tables of dead regions may be read until the unit is enabled again: they stay.
         self.pending.clear();
         self.live.clear();
+        self.things.clear();
         // Generations start again: an old key may be that of a region to come.
         self.templates.clear();
         while self.rig.bench.poll_completion().is_some() {}
@@ -853,6 +1243,15 @@ impl World {
     /// The end: everything comes to rest, all regions go, the table is as it must be.
     fn finish(&mut self) -> Result {
         self.settle()?;
+        // Windows first: regions under them cannot go.
+        for windows in [true, false] {
+            for thing in self.things.clone() {
+                if thing.kind.is_window() == windows {
+                    self.end(&thing, 15);
+                    self.settle()?;
+                }
+            }
+        }
         while let Some(mr) = self.live.pop() {
             let (command, extra) = self.rig.dereg_command(&mr);
             self.post(command, extra, Pending::Deregister { mr });
@@ -918,6 +1317,7 @@ fn run(config: Config, cases: u64, length: usize, salt: u64) {
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let mut runner = TestRunner::new_with_rng(settings, rng);
     let strategy = (any::<u64>(), prop::collection::vec(step(), 1..length));
+    let seen = RefCell::new(BTreeMap::<(u8, Status), u32>::new());
     let result = runner.run(&strategy, |(seed, steps)| {
         let fail = |error: BenchError| TestCaseError::fail(error.to_string());
         let mut world = World::new(config, seed).map_err(fail)?;
@@ -925,10 +1325,23 @@ fn run(config: Config, cases: u64, length: usize, salt: u64) {
             world.execute(step).map_err(fail)?;
         }
         world.finish().map_err(fail)?;
+        for (end, count) in &world.seen {
+            *seen.borrow_mut().entry(*end).or_default() += count;
+        }
         Ok(())
     });
     match result {
-        Ok(()) => {}
+        Ok(()) => {
+            let seen = seen.into_inner();
+            for ((op, status), count) in &seen {
+                println!("{:?} {status}: {count}", CmdOp::from_code(*op));
+            }
+            // A run that is long enough meets a good one of each.
+            for op in (1..12).filter_map(CmdOp::from_code) {
+                let good = seen.contains_key(&(op.code(), Status::Ok));
+                assert!(good || length < 100, "{op:?} was never done");
+            }
+        }
         Err(TestError::Fail(reason, (seed_of_bench, steps))) => {
             let steps: String = steps.iter().map(|step| format!("    {step:?}\n")).collect();
             panic!("TPT_SEED={seed}, bench seed {seed_of_bench}:\n{steps}{reason}");

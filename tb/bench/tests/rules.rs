@@ -299,8 +299,8 @@ fn planted(rig: &Rig, index: u32, spec: &Spec) -> Region {
         frame: [PA, 0, 0, 0],
         lkey,
         rkey,
-        bound: 0,
         pages: Arc::new(FrameList::contiguous(12, PA, 1)),
+        ..Region::default()
     }
 }
 
@@ -984,9 +984,9 @@ fn corrupted_mpt_entries_are_found() -> Result {
 fn illegal_fields_with_a_right_crc() -> Result {
     let mut rig = rig()?;
     let spec = Spec::new(0x1000, 0x1000, 12, PA);
-    let changes: [fn(&mut MptEntry); 12] = [
-        |e| e.state = 3,
-        |e| e.kind = 5,
+    let changes: [fn(&mut MptEntry); 13] = [
+        |e| (e.kind, e.log_page, e.level) = (Kind::Phys.code(), 42, LEVEL_INLINE),
+        |e| e.kind = 6,
         |e| e.kind = 7,
         |e| e.log_page = 11,
         |e| e.log_page = 44,
@@ -995,9 +995,10 @@ fn illegal_fields_with_a_right_crc() -> Result {
         |e| e.log_tpage = 5,
         |e| e.encoding = 2,
         |e| e.encoding = 3,
-        // Such an entry that is FREE or INVALID is just that.
+        // Such an entry that is not VALID is just that.
         |e| (e.state, e.log_page) = (State::Free.code(), 0),
         |e| (e.state, e.encoding) = (State::Invalid.code(), 3),
+        |e| (e.state, e.kind) = (State::Alloc.code(), 7),
     ];
     for (index, change) in (20..).zip(changes) {
         let region = planted(&rig, index, &spec);
@@ -1013,7 +1014,7 @@ fn illegal_fields_with_a_right_crc() -> Result {
             pd: 1,
             ..Request::default()
         };
-        let dead = [State::Free.code(), State::Invalid.code()].contains(&entry.state);
+        let dead = entry.state != State::Valid.code();
         let (mpt_bad, syndrome) = if dead {
             (false, Syndrome::KeyState)
         } else {
@@ -1550,6 +1551,8 @@ fn commands_refuse_windows_and_bound_regions() -> Result {
         &mut rig,
         Region {
             kind: Kind::Phys,
+            log_page: 43,
+            frame: [0; 4],
             ..other
         },
     );
@@ -1557,8 +1560,12 @@ fn commands_refuse_windows_and_bound_regions() -> Result {
         (&bound, CmdOp::DeregMr, Status::Bound),
         (&bound, CmdOp::ReregMr, Status::Bound),
         (&bound, CmdOp::Query, Status::Ok),
-        (&kind, CmdOp::DeregMr, Status::KeyKind),
-        (&kind, CmdOp::Query, Status::KeyKind),
+        (&kind, CmdOp::ReregMr, Status::KeyKind),
+        (&kind, CmdOp::FastRegMr, Status::KeyKind),
+        (&kind, CmdOp::Invalidate, Status::KeyKind),
+        (&kind, CmdOp::BindMw, Status::KeyTag),
+        (&kind, CmdOp::DeallocMw, Status::KeyTag),
+        (&kind, CmdOp::Query, Status::Ok),
     ] {
         let command = Command {
             id: rig.id(),

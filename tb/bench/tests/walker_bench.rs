@@ -11,7 +11,7 @@ use tpt_bench::rng::Rng;
 use tpt_golden::frames::{FrameList, Page, PageSource};
 use tpt_golden::host::Host;
 use tpt_golden::mtt::{Shape, Table};
-use tpt_golden::types::{Access, Encoding, Key, Kind, Syndrome, LEVEL_FLAT, LEVEL_INLINE};
+use tpt_golden::types::{Encoding, Syndrome, LEVEL_FLAT, LEVEL_INLINE};
 use tpt_golden::unit::Region;
 use tpt_verilated::{DutOptions, FlatDut, PortRef};
 
@@ -237,21 +237,14 @@ impl Bench {
         let region = Region {
             index,
             gen,
-            kind: Kind::Mr,
-            pd: 0,
-            qpn: 0,
-            access: Access::NONE,
-            start: 0,
             length: 1,
             log_page,
             level,
             log_tpage: table.log_tpage().max(12),
             encoding,
             frame: table.frame(),
-            lkey: Key::NONE,
-            rkey: Key::NONE,
-            bound: 0,
             pages: list,
+            ..Region::default()
         };
         Place {
             region,

@@ -35,6 +35,7 @@ mod change;
 mod commands;
 mod evaluate;
 mod life;
+mod recover;
 mod region;
 mod rules;
 mod segments;
