@@ -179,10 +179,6 @@ module tpt_core
   logic [31:0]                   log_count;
   refusal_t [NumLog-1:0]         log_entry;
   logic [NumLog-1:0][1:0]        log_client;
-  if (NumSynCount != 32'(SynTagBusy)) begin : g_bad_syndromes
-    $fatal(1, "tpt_core: SYN_COUNT in tpt_csr.rdl must have one counter per syndrome of tpt_pkg");
-  end
-
   // Queues in memory
   logic                          queue_enable, queue_arm, queue_enabled, queue_busy, queue_error;
   logic                          queue_full, queue_event, queue_ev_bus;
@@ -1012,28 +1008,12 @@ module tpt_core
     err_set[ErrorFenceTime] = eng_ev_time;
   end
 
-  // Refusals: counted by syndrome and logged, a clock later
-  logic     [NumClients-1:0] refused_q;
-  refusal_t [NumClients-1:0] refusal_q;
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) refused_q <= '0;
-    else refused_q <= ev_refused;
-  end
-  always_ff @(posedge clk_i) refusal_q <= ev_refusal;
-  always_comb begin
-    syn_inc = '0;
-    for (int unsigned n = 0; n < NumSynCount; n++) begin
-      for (int unsigned c = 0; c < NumClients; c++) begin
-        syn_inc[n] = syn_inc[n] + 3'(refused_q[c] && refusal_q[c].syndrome == 5'(n + 1));
-      end
-    end
-  end
-  assign refused = |refused_q;
-
-  tpt_refusal_log #(.NumClients(NumClients), .Depth(NumLog)) u_log (
+  tpt_refusal_log #(.NumClients(NumClients)) u_log (
     .clk_i, .rst_ni,
-    .valid_i  (refused_q),
-    .refusal_i(refusal_q),
+    .valid_i  (ev_refused),
+    .refusal_i(ev_refusal),
+    .any_o    (refused),
+    .inc_o    (syn_inc),
     .count_o  (log_count),
     .entry_o  (log_entry),
     .client_o (log_client)

@@ -242,13 +242,16 @@ module tpt_csr
                      (!queue_ok_q || (queue_locked_q && !queue_enable_o));
 
   // A doorbell for a slot that the queue does not have, or that moves the wrong way
-  logic is_cmdq, is_cplq;
+  logic is_cmdq, is_cplq, slot_bad;
   assign is_cmdq          = aw_addr_q == CsrCmdqTail;
   assign is_cplq          = aw_addr_q == CsrCplqHead;
   assign doorbell_value_o = strobed(is_cmdq ? 32'(cmdq_tail_o) : 32'(cplq_head_o), w_data_q,
                                     w_strb_q);
-  assign doorbell_bad     = (is_cmdq && (cmdq_tail_bad_i || !queue_enable_o)) ||
-                            (is_cplq && (cplq_head_bad_i || !queue_enable_o));
+  assign slot_bad         = !queue_enable_o ||
+                            ((doorbell_value_o >> (is_cmdq ? cmdq_log_size_o
+                                                           : cplq_log_size_o)) != '0);
+  assign doorbell_bad     = (is_cmdq && (slot_bad || cmdq_tail_bad_i)) ||
+                            (is_cplq && (slot_bad || cplq_head_bad_i));
 
   assign refuse = (csr_locked(aw_addr_q) && locked_q) ||
                   (csr_queue_locked(aw_addr_q) && queue_locked_q) ||

@@ -4,17 +4,18 @@
 
 `include "tpt_assert.svh"
 
-/// Log of the last refused requests: entry 0 is the newest one.
+/// Refused requests: how many ended with which syndrome, and a log of the last ones, in which entry
+/// 0 is the newest one.
 ///
 /// Takes a refusal of every client in every clock and loses none. Of one clock, that of the client
-/// with the higher number counts as the newer one. Latency: 1 clock.
+/// with the higher number counts as the newer one. Latency: 1 clock for what is counted, 2 for the
+/// log.
 module tpt_refusal_log
   import tpt_pkg::*;
+  import tpt_csr_pkg::*;
 #(
   /// Clients, 1 to 4.
-  parameter int unsigned NumClients = 2,
-  /// Entries.
-  parameter int unsigned Depth      = 4
+  parameter int unsigned NumClients = 2
 ) (
   input  logic                        clk_i,
   input  logic                        rst_ni,
@@ -23,31 +24,56 @@ module tpt_refusal_log
   input  logic     [NumClients-1:0]   valid_i,
   input  refusal_t [NumClients-1:0]   refusal_i,
 
+  /// There was a refusal; how many with each syndrome from 1 on.
+  output logic                        any_o,
+  output logic [NumSynCount-1:0][2:0] inc_o,
+
   /// Refusals since reset, modulo 2^32.
   output logic     [31:0]             count_o,
   /// Entries; the syndrome is SynOk if there were fewer refusals.
-  output refusal_t [Depth-1:0]        entry_o,
-  output logic     [Depth-1:0][1:0]   client_o
+  output refusal_t [NumLog-1:0]       entry_o,
+  output logic     [NumLog-1:0][1:0]  client_o
 );
 
-  refusal_t [Depth-1:0]      entry_q, entry_d;
-  logic     [Depth-1:0][1:0] client_q, client_d;
-  logic     [31:0]           count_q;
-  logic     [2:0]            news;
+  if (NumSynCount != 32'(SynTagBusy)) begin : g_bad_syndromes
+    $fatal(1, "tpt_refusal_log: SYN_COUNT in tpt_csr.rdl must count each syndrome of tpt_pkg");
+  end
 
+  // The refusals come late in their clock.
+  logic     [NumClients-1:0] valid_q;
+  refusal_t [NumClients-1:0] refusal_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) valid_q <= '0;
+    else valid_q <= valid_i;
+  end
+  always_ff @(posedge clk_i) refusal_q <= refusal_i;
+
+  assign any_o = |valid_q;
+  always_comb begin
+    inc_o = '0;
+    for (int unsigned n = 0; n < NumSynCount; n++) begin
+      for (int unsigned c = 0; c < NumClients; c++) begin
+        inc_o[n] = inc_o[n] + 3'(valid_q[c] && refusal_q[c].syndrome == 5'(n + 1));
+      end
+    end
+  end
+
+  refusal_t [NumLog-1:0]      entry_q, entry_d;
+  logic     [NumLog-1:0][1:0] client_q, client_d;
+  logic     [31:0]            count_q;
+  logic     [2:0]             news;
   always_comb begin
     entry_d  = entry_q;
     client_d = client_q;
     news     = 3'd0;
     for (int unsigned c = 0; c < NumClients; c++) begin
-      if (valid_i[c]) begin
-        entry_d  = {entry_d[Depth-2:0], refusal_i[c]};
-        client_d = {client_d[Depth-2:0], 2'(c)};
+      if (valid_q[c]) begin
+        entry_d  = {entry_d[NumLog-2:0], refusal_q[c]};
+        client_d = {client_d[NumLog-2:0], 2'(c)};
         news     = news + 3'd1;
       end
     end
   end
-
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       entry_q  <= '0;
@@ -59,13 +85,13 @@ module tpt_refusal_log
       count_q  <= count_q + 32'(news);
     end
   end
-
   assign count_o  = count_q;
   assign entry_o  = entry_q;
   assign client_o = client_q;
 
   for (genvar c = 0; c < NumClients; c++) begin : g_asserts
-    `TPT_ASSERT(IsRefusal_A, !valid_i[c] || refusal_i[c].syndrome != SynOk)
+    `TPT_ASSERT(IsCounted_A, !valid_q[c] || (refusal_q[c].syndrome != SynOk &&
+                                             32'(refusal_q[c].syndrome) <= NumSynCount))
   end
 
 endmodule

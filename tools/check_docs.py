@@ -15,7 +15,8 @@ from common import ROOT
 
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)|<img[^>]*?src=\"([^\"]+)\"")
 CODE = re.compile(r"^```.*?^```", re.M | re.S)
-FOLDERS = ("rtl/", "tb/", "tools/", "docs/", "data/", "scenarios/", "fpga/", "constraints/")
+FOLDERS = ("rtl/", "include/", "tb/", "tools/", "docs/", "data/", "scenarios/", "fpga/",
+           "constraints/")
 
 
 def anchor(heading):

@@ -46,7 +46,8 @@ class Field:
         self.reset = None if live else reset
         lock = node.get_property("swwel")
         if lock is True:
-            raise ToolError(f"{SOURCE}: {node.get_path()}: swwel must name the signal that locks it")
+            raise ToolError(f"{SOURCE}: {node.get_path()}: swwel must name the signal that locks "
+                            f"it")
         self.lock = None if not lock else Lock(lock.inst_name, one_line(lock.get_property("name")))
 
     @property

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the tables of docs/ from rtl/tpt_pkg.sv, so that the two cannot differ.
+"""Writes the tables of docs/ from rtl/tpt_pkg.sv and rtl/tpt_csr.rdl, so that they cannot differ.
 
 A page marks the place of a table with
     <!-- generated: KIND NAME -->
     <!-- end -->
 KIND is `struct` (a packed struct as bit fields), `enum` (names and numbers), `bits` (bit numbers:
-all parameters whose name starts with NAME), `params` (values of the listed parameters), `csr` (the
-register map), `counters` or `ports` (ports of rtl/tpt_top.sv).
+all parameters whose name starts with NAME), `params` (values of the listed parameters),
+`registers` (the register map; with names: registers whose name starts with one of them), `fields`
+(fields of the registers named), `counters` or `ports` (ports of rtl/tpt_top.sv).
 
     tools/gen_formats.py            write
     tools/gen_formats.py --check    only compare; exit code 1 if a page is out of date
@@ -17,7 +18,8 @@ import argparse
 import re
 import sys
 
-from common import ROOT
+import csr
+from common import ROOT, ToolError
 
 PACKAGE = "rtl/tpt_pkg.sv"
 TOP = "rtl/tpt_top.sv"
@@ -177,27 +179,57 @@ def make_table(package, kind, names):
     if kind == "params":
         rows = [(f"`{name}`", package.params[name], package.notes[name]) for name in names]
         return markdown(("name", "value", "meaning"), rows)
-    if kind == "csr":
-        rows = []
-        for name in package.order:
-            if not re.fullmatch(r"Csr[A-Z]\w*", name) or name == "CsrAddrW":
-                continue
-            note = package.notes[name]
-            access, _, meaning = note.partition(" ")
-            if access not in ("RO", "RW", "WO", "W1C", "W1S"):
-                raise PackageError(f"{name}: the comment must start with RO, RW, WO, W1C or W1S")
-            rows.append((f"0x{package.params[name]:03x}", f"`{name}`", access, meaning))
-        return markdown(("offset", "register", "access", "meaning"), rows)
-    if kind == "counters":
-        base = package.params["CsrCntBase"]
-        rows = [(f"0x{base + 4 * package.params[name]:03x}", f"`{name}`", package.notes[name])
-                for name in package.order
-                if re.fullmatch(r"Cnt[A-Z]\w*", name)]
-        return markdown(("offset", "counter", "counts"), rows)
+    if kind in ("registers", "fields", "counters"):
+        return register_table(csr.Map(), kind, names)
     if kind == "ports":
         return markdown(("port", "direction", "width"),
                         read_ports((ROOT / TOP).read_text(encoding="utf-8")))
     raise PackageError(f"unknown kind of table: {kind}")
+
+
+def register_table(registers, kind, names):
+    """A table of registers or of fields."""
+    if kind == "registers":
+        chosen = [register for register in registers.registers
+                  if not names or register.name.startswith(tuple(names))]
+        if not chosen:
+            raise PackageError(f"{csr.SOURCE} has no register that starts with "
+                               f"{' or '.join(names)}")
+        return markdown(("offset", "register", "access", "reset", "meaning"),
+                        [register_row(register) for register in chosen])
+    if kind == "fields":
+        rows = []
+        for name in names:
+            for field in registers[name].fields:
+                where = f"`{field.name}`" if len(names) == 1 else f"`{name}.{field.name}`"
+                rows.append((bits(field.low, field.width), where, field.access, reset(field),
+                             meaning(field.text, field.lock)))
+        return markdown(("bit", "name", "access", "reset", "meaning"), rows)
+    return markdown(("offset", "counter", "counts"),
+                    [(f"0x{register.offset:03x}", f"`{register.name}`", register.text)
+                     for register in registers.counters])
+
+
+def register_row(register):
+    """Row of one register in the map."""
+    name, offset = register.name, f"0x{register.offset:03x}"
+    if register.is_array:
+        name += f"[{register.count}]"
+        offset += f" + {register.stride} n" if register.stride < 10 else \
+            f" + 0x{register.stride:x} n"
+    told = register.live and not register.reset
+    return (offset, f"`{name}`", register.access, "" if told else f"0x{register.reset:x}",
+            meaning(register.text, register.lock))
+
+
+def reset(field):
+    """Reset value of a field as text."""
+    return "" if field.reset is None or field.access in (csr.WO, csr.W1P) else f"0x{field.reset:x}"
+
+
+def meaning(text, lock):
+    """What the pages say of a register or a field."""
+    return f"{text} {lock.words.capitalize()}." if lock else text
 
 
 def read_ports(text):
@@ -236,7 +268,7 @@ def fill(package, page, text):
     def replace(found):
         try:
             table = make_table(package, found[2], found[3].split())
-        except (PackageError, KeyError) as error:
+        except (PackageError, ToolError, KeyError) as error:
             raise PackageError(f"{page}: table `{found[2]} {found[3]}`: {error}") from error
         return f"{found[1]}\n{table}\n\n{found[4]}"
 
@@ -262,7 +294,8 @@ def main():
     if args.check and stale:
         print(f"gen_formats: out of date: {', '.join(stale)}; run tools/gen_formats.py")
         return 1
-    print(f"gen_formats: {len(PAGES)} pages agree with {PACKAGE}" if args.check or not stale
+    print(f"gen_formats: {len(PAGES)} pages agree with {PACKAGE} and {csr.SOURCE}"
+          if args.check or not stale
           else f"gen_formats: {len(stale)} of {len(PAGES)} pages were out of date")
     return 0
 
@@ -270,5 +303,5 @@ def main():
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except PackageError as error:
+    except (PackageError, ToolError) as error:
         sys.exit(f"gen_formats: {error}")

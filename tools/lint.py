@@ -22,8 +22,8 @@ from common import BUILD, ROOT, ToolError
 
 LINT_DIR = "rtl/lint"
 MAX_COLUMNS = 100
-TEXT_SUFFIXES = (".sv", ".svh", ".rdl", ".rs", ".py", ".sh", ".toml", ".cpp", ".h", ".f", ".vlt", ".tpt",
-                 ".rules", ".waiver")
+TEXT_SUFFIXES = (".sv", ".svh", ".rdl", ".rs", ".py", ".sh", ".toml", ".cpp", ".h", ".f", ".vlt",
+                 ".tpt", ".rules", ".waiver")
 # Modules that are tops of their own next to tpt_top: flat wrappers for stand-alone benches.
 WRAPPER_DIR = "tb/verilated/sv"
 

@@ -14,6 +14,8 @@ sys.path.insert(0, str(TOOLS))
 
 import check_docs  # noqa: E402
 import common  # noqa: E402
+import csr  # noqa: E402
+import gen_csr  # noqa: E402
 import gen_formats  # noqa: E402
 import licence  # noqa: E402
 import lint  # noqa: E402
@@ -28,7 +30,7 @@ class Package(unittest.TestCase):
     TEXT = textwrap.dedent("""
         package p;
           localparam int unsigned W = 8;  // a width
-          localparam logic [11:0] CsrA = 12'h0a0;  // RW a register
+          localparam logic [11:0] BitA = 12'h0a0;  // a bit
           typedef enum logic [1:0] {
             StA = 2'd0,  // first
             StB = 2'd3
@@ -44,7 +46,7 @@ class Package(unittest.TestCase):
 
     def test_values_and_places(self):
         package = gen_formats.Package(self.TEXT)
-        self.assertEqual(package.params["CsrA"], 0xA0)
+        self.assertEqual(package.params["BitA"], 0xA0)
         self.assertEqual(package.enums["state_e"], [("StA", 0, "first"), ("StB", 3, "")])
         places = {f.name: (f.low, f.width) for f in package.structs["mpt_entry_t"]}
         self.assertEqual(places, {"low": (0, 3), "one": (3, 1), "mid": (4, 4), "hi": (8, 8)})
@@ -59,9 +61,9 @@ class Package(unittest.TestCase):
 
     def test_page_is_filled_and_stable(self):
         package = gen_formats.Package(self.TEXT)
-        page = "a\n<!-- generated: csr -->\nold\n<!-- end -->\nb\n"
+        page = "a\n<!-- generated: bits Bit -->\nold\n<!-- end -->\nb\n"
         once = gen_formats.fill(package, "page", page)
-        self.assertIn("| 0x0a0 | `CsrA` | RW | a register |", once)
+        self.assertIn("| 160 | `BitA` | a bit |", once)
         self.assertNotIn("old", once)
         self.assertEqual(gen_formats.fill(package, "page", once), once)
 
@@ -74,6 +76,73 @@ class Package(unittest.TestCase):
         package = gen_formats.Package((common.ROOT / gen_formats.PACKAGE).read_text())
         self.assertEqual(package.width("mpt_entry_t"), 512)
         self.assertEqual(package.width("done_t"), package.params["TagW"])
+
+
+class Registers(unittest.TestCase):
+    """The reader of the registers' description, and what is made from it."""
+
+    TEXT = textwrap.dedent("""
+        addrmap m {
+          default regwidth = 32;
+          signal { name = "closed by a lock"; } lock;
+          reg {
+            desc = "Two fields.";
+            field { sw = rw; hw = r; reset = 3; desc = "Low."; } low[3:0];
+            field { sw = rw; hw = r; reset = 0; onwrite = woclr; swwel = lock; } high[31:31];
+          } A @ 0x10;
+          reg {
+            field { sw = rw; hw = r; reset = 0; swwel = lock; } value[31:0];
+          } B[3] @ 0x20;
+          reg { field { sw = r; hw = w; } value[31:0]; } C @ 0x40;
+        };
+        """)
+
+    def read(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "m.rdl"
+            path.write_text(text)
+            return csr.Map(path)
+
+    def test_registers_and_fields(self):
+        registers = self.read(self.TEXT)
+        a, b, c = registers.registers
+        self.assertEqual((a.name, a.offset, a.access, a.reset), ("A", 0x10, "RW, W1C", 3))
+        self.assertEqual((a.fields[1].mask, a.fields[1].lock.words), (1 << 31, "closed by a lock"))
+        self.assertIsNone(a.lock, "only a part of it is locked")
+        self.assertEqual((b.count, b.stride, b.lock.name), (3, 4, "lock"))
+        self.assertEqual((c.live, c.access, c.written), (0xffff_ffff, "RO", []))
+
+    def test_wrong_descriptions_are_found(self):
+        for wrong, message in [
+                (self.TEXT.replace("reset = 3; ", ""), "A.low has no reset value"),
+                (self.TEXT.replace("woclr", "wot"), "onwrite = wot is not known"),
+                (self.TEXT.replace("swwel = lock", "swwel"), "swwel must name the signal")]:
+            with self.assertRaisesRegex(common.ToolError, message):
+                self.read(wrong)
+        with self.assertRaisesRegex(common.ToolError, "has no register D; it has A, B, C"):
+            _ = self.read(self.TEXT)["D"]
+
+    def test_tables(self):
+        registers = self.read(self.TEXT)
+        table = gen_formats.register_table(registers, "registers", [])
+        self.assertIn("| 0x010 | `A` | RW, W1C | 0x3 | Two fields. |", table)
+        self.assertIn("| 0x020 + 4 n | `B[3]` | RW | 0x0 |  Closed by a lock. |", table)
+        fields = gen_formats.register_table(registers, "fields", ["A"])
+        self.assertIn("| 3:0 | `low` | RW | 0x3 | Low. |", fields)
+        with self.assertRaisesRegex(gen_formats.PackageError, "starts with X"):
+            gen_formats.register_table(registers, "registers", ["X"])
+
+    def test_differences_say_where(self):
+        self.assertIsNone(gen_csr.difference("f", "a\nb\n", "a\nb\n"))
+        self.assertRegex(gen_csr.difference("f", "a\nb\n", "a\nc\n"), "^f:2: .*make csr")
+        self.assertRegex(gen_csr.difference("f", None, "a"), "^f is missing: .*make csr")
+        self.assertRegex(gen_csr.difference("f", "a", None), "^f does not come from")
+
+    def test_the_c_header_compiles(self):
+        for language in ("c", "c++"):
+            result = common.run(["g++", "-fsyntax-only", "-Wall", "-Werror", "-x", language,
+                                 str(common.ROOT / gen_csr.HEADER)], timeout=60)
+            self.assertEqual(result.output, "")
 
 
 class Ports(unittest.TestCase):

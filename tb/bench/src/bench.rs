@@ -1391,6 +1391,11 @@ impl Bench {
     // Registers
     // ---------------------------------------------------------------------------------------------
 
+    /// The interrupt, in the last clock.
+    pub fn irq(&self) -> bool {
+        self.outputs.irq
+    }
+
     /// Reads a register. Traffic goes on meanwhile.
     pub fn read_register(&mut self, mem: &mut PhysMem, address: u16) -> Result<u32, BenchError> {
         self.inputs.axil.arvalid = true;
