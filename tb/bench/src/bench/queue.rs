@@ -203,15 +203,18 @@ impl Bench {
 
     /// Rings the doorbells that have something new.
     pub fn queue_ring(&mut self, mem: &mut PhysMem) -> Result<(), BenchError> {
-        let Some(queue) = &mut self.queue else {
-            return Ok(());
-        };
-        if queue.rung_tail != queue.tail {
+        self.queue_announce(mem)?;
+        self.queue_give_back(mem)
+    }
+
+    /// Announces the commands that have been posted.
+    pub fn queue_announce(&mut self, mem: &mut PhysMem) -> Result<(), BenchError> {
+        if let Some(queue) = self.queue.as_mut().filter(|q| q.rung_tail != q.tail) {
             queue.rung_tail = queue.tail;
             let tail = queue.tail.into();
             self.write_register(mem, regs::CMDQ_TAIL, tail)?;
         }
-        self.queue_give_back(mem)
+        Ok(())
     }
 
     /// Gives the slots of taken completions back.
@@ -231,6 +234,7 @@ impl Bench {
         command: Command,
         extra: CommandExtra,
     ) -> Result<Completion, BenchError> {
+        self.queue_refresh(mem)?;
         if !self.queue_post(mem, command, extra) {
             return self
                 .timeout("room in the command queue")
@@ -244,20 +248,20 @@ impl Bench {
 
     /// Takes and gives back completions until every slot has its last one.
     pub fn queue_finish(&mut self, mem: &mut PhysMem) -> Result<(), BenchError> {
-        let mut end = self.clock + self.options.patience;
-        let mut before = self.queue_count();
+        self.progress = self.clock;
         while self.queue_pending() > 0 {
-            if self.queue_count() != before {
-                before = self.queue_count();
-                end = self.clock + self.options.patience;
-            }
-            if self.clock > end {
+            if self.clocks_without_progress() > self.options.patience {
                 return self.timeout("the completions of the queue");
             }
             self.queue_ring(mem)?;
             self.step(mem)?;
         }
         self.queue_ring(mem)
+    }
+
+    /// Clocks since something was accepted or answered.
+    pub fn clocks_without_progress(&self) -> u64 {
+        self.clock - self.progress
     }
 
     /// Slots without their last completion.
