@@ -17,8 +17,8 @@
 /// engine or answered here. It is handed over only when the completion queue has room for all
 /// completions of all commands in work: two for a command that may be answered PENDING.
 ///
-/// **Completions** are taken from the engine in any order. Of a QUERY the second half of the slot is
-/// written and answered first. The first half carries the phase: 1 in the first round, then
+/// **Completions** are taken from the engine in any order. Of a QUERY the second half of the slot
+/// is written and answered first. The first half carries the phase: 1 in the first round, then
 /// flipping. `event_o` comes after the answer to its write.
 ///
 /// **Errors.** Malformed slots are answered StsBadSlot, operation codes above 15 StsBadOp. A memory

@@ -5,8 +5,9 @@
 A page marks the place of a table with
     <!-- generated: KIND NAME -->
     <!-- end -->
-KIND is `struct` (a packed struct as bit fields), `slot` (a struct of whole bytes), `enum` (names and numbers), `bits` (bit numbers:
-all parameters whose name starts with NAME), `params` (values of the listed parameters),
+KIND is `struct` (a packed struct as bit fields), `slot` (a struct of whole bytes), `enum` (names
+and numbers), `bits` (bit numbers: all parameters whose name starts with NAME), `params` (values of
+the listed parameters),
 `registers` (the register map; with names: registers whose name starts with one of them), `fields`
 (fields of the registers named), `counters` or `ports` (ports of rtl/tpt_top.sv).
 
