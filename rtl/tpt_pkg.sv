@@ -106,9 +106,10 @@ package tpt_pkg;
   typedef enum logic [1:0] {
     EncRaw     = 2'd0,  // address only, all zero is "not present"
     EncFlagged = 2'd1,  // bit 0 present and readable, bit 1 writable
-    EncChecked = 2'd2,  // reserved
-    EncNone    = 2'd3   // not in memory: frames of a physical region, not judged
+    EncChecked = 2'd2   // reserved
   } enc_e;
+  /// Inside the unit only: frames of a physical region, which are not judged.
+  localparam logic [1:0] EncNone = 2'd3;
 
   /// Table level field. 0: pages inside the MPT entry; 1 to 4: tree of table pages; 5: one flat
   /// array of any length.

@@ -946,7 +946,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   assign chk_window = is_window(cur_q.kind);
   assign chk_region = (cur_q.kind == KindMr) || (cur_q.kind == KindFrmr);
   assign chk_local  = is_dereg_q || is_rereg_q || is_query_q || is_fast_q ||
-                      (is_inv_q && !cmd_q.flags[FlagRemoteInv]);
+                      (is_inv_q && !cmd_q.flags[FlagRemoteInv] && (cur_q.kind == KindFrmr));
   assign chk_remote = is_bind_q || is_dealloc_q || is_inv_q || (is_query_q && chk_window);
   assign chk_remote_right = chk_window || cur_q.access[AccRemoteWrite] ||
                             cur_q.access[AccRemoteRead] || cur_q.access[AccRemoteAtomic] ||
@@ -982,7 +982,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     chk_q.pd    <= (cur_q.pd != cmd_q.pd);
     chk_q.rinv  <= is_inv_q && cmd_q.flags[FlagRemoteInv] && !chk_window && !cur_q.rinv_en;
     chk_q.qp    <= is_inv_q && cmd_q.flags[FlagRemoteInv] && chk_window &&
-                   (cur_q.qpn != cmd_q.qpn);
+                   (cur_q.state == StValid) && (cur_q.qpn != cmd_q.qpn);
     chk_q.bound <= (is_end_q && !chk_window) && (cur_q.bound != '0);
     chk_q.gen   <= (cur_q.gen != tail_gen_q);
     chk_q.next  <= !list_one_q &&

@@ -1284,7 +1284,14 @@ impl Bench {
         if command.operation() == Some(CmdOp::BindMw) {
             self.doubtful.push(region);
         }
-        self.recover(mem, index, now);
+        let current = self.golden.current(index);
+        let fresh = current.is_some_and(|region| region.lkey == command.key);
+        match command.operation() {
+            // Others on the same region may be under way, but none that brings it back.
+            Some(CmdOp::DeregMr | CmdOp::ReregMr) if fresh => self.recover(mem, index, now),
+            _ => self.doubtful.push(index),
+        }
+        self.recover_doubtful(mem, now);
     }
 
     /// Looks at the entries that an error may have changed, when nothing changes them any more.

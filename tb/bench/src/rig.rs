@@ -132,6 +132,32 @@ impl Mr {
     }
 }
 
+/// A window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// R_Key.
+    pub rkey: Key,
+    /// Index in the MPT.
+    pub index: u32,
+    /// Protection domain.
+    pub pd: u32,
+}
+
+impl Window {
+    /// A request of QP 0x77 through the window.
+    pub fn request(&self, op: Op, va: u64, len: u32) -> Request {
+        Request {
+            op: op.code(),
+            key: self.rkey,
+            va,
+            len,
+            pd: self.pd,
+            qpn: 0x77,
+            ..Request::default()
+        }
+    }
+}
+
 /// The bench and its memory.
 pub struct Rig {
     /// Memory and frames.
@@ -277,6 +303,68 @@ impl Rig {
         assert_eq!(completion.status, Status::Ok, "{command:?}");
         mr.table.free(&mut self.host);
         Ok(())
+    }
+
+    /// ALLOC_MW: with flags [`flag::MW2`] and [`flag::MW2A`], or none for type 1.
+    pub fn alloc_mw(&mut self, pd: u32, flags: u8) -> Result<Window, BenchError> {
+        let command = Command {
+            id: self.id(),
+            op: CmdOp::AllocMw.code(),
+            pd,
+            flags,
+            ..Command::default()
+        };
+        let completion = self.command(command, CommandExtra::default())?;
+        let index = self.bench.golden.keys().decode(completion.rkey).1;
+        Ok(Window {
+            rkey: completion.rkey,
+            index,
+            pd,
+        })
+    }
+
+    /// The BIND_MW command of a window to a part of a region, with QP 0x77 and tag 1 for type 2.
+    pub fn bind_command(
+        &mut self,
+        window: &Window,
+        mr: &Mr,
+        access: Access,
+        range: Range<u64>,
+    ) -> Command {
+        Command {
+            id: self.id(),
+            op: CmdOp::BindMw.code(),
+            key: window.rkey,
+            mkey: mr.lkey,
+            pd: window.pd,
+            access: access.0,
+            start: range.start,
+            length: range.end.wrapping_sub(range.start),
+            tag: 1,
+            qpn: 0x77,
+            ..Command::default()
+        }
+    }
+
+    /// Binds a window; its key is the new one afterwards, if the unit says yes.
+    pub fn bind(&mut self, window: &mut Window, command: Command) -> Result<Status, BenchError> {
+        let completion = self.command(command, CommandExtra::default())?;
+        if completion.status == Status::Ok {
+            window.rkey = completion.rkey;
+        }
+        Ok(completion.status)
+    }
+
+    /// A command that names a key and a PD, and nothing else.
+    pub fn plain(&mut self, op: CmdOp, key: Key, pd: u32) -> Result<Completion, BenchError> {
+        let command = Command {
+            id: self.id(),
+            op: op.code(),
+            key,
+            pd,
+            ..Command::default()
+        };
+        self.command(command, CommandExtra::default())
     }
 
     /// Sends a request and waits.

@@ -1562,7 +1562,7 @@ fn commands_refuse_windows_and_bound_regions() -> Result {
         (&bound, CmdOp::Query, Status::Ok),
         (&kind, CmdOp::ReregMr, Status::KeyKind),
         (&kind, CmdOp::FastRegMr, Status::KeyKind),
-        (&kind, CmdOp::Invalidate, Status::KeyKind),
+        (&kind, CmdOp::Invalidate, Status::KeyTag),
         (&kind, CmdOp::BindMw, Status::KeyTag),
         (&kind, CmdOp::DeallocMw, Status::KeyTag),
         (&kind, CmdOp::Query, Status::Ok),

@@ -29,6 +29,7 @@
 //! | [`host`] | processes, page tables, pins |
 //! | [`mtt`] | builds translation tables |
 //! | [`driver`] | registers memory as a kernel driver does |
+//! | [`erdma`] | tables and commands as another driver makes them, and the shim between it and the unit |
 //!
 //! # Example
 //!
@@ -81,6 +82,7 @@
 
 pub mod codec;
 pub mod driver;
+pub mod erdma;
 pub mod frames;
 pub mod host;
 pub mod keys;

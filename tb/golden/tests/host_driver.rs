@@ -800,6 +800,7 @@ fn page_sizes_of_the_unit() {
     let caps = Caps {
         max_levels: 2,
         page_sizes: 1 << 12 | 1 << 16,
+        phys: false,
     };
     let mut driver = Driver::new(caps);
     let args = RegArgs::process(pid, 1, va, 16 << 20, LW);

@@ -3,7 +3,6 @@
 
 //! The commands of `tpt`, without the parsing of arguments.
 
-use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::ops::RangeInclusive;
@@ -380,8 +379,6 @@ pub fn run(path: &Path, common: &Common) -> Result<Exit> {
 struct Replayed {
     trace: Option<TraceReport>,
     rebased: u64,
-    /// Items left out, by operation.
-    left_out: BTreeMap<String, u64>,
 }
 
 fn replay_file(
@@ -428,7 +425,6 @@ fn replay_file(
             Ok(Replayed {
                 trace: None,
                 rebased: replayer.rebased,
-                left_out: replayer.left_out,
             })
         }
         Kind::Trace => {
@@ -448,7 +444,6 @@ fn replay_file(
             Ok(Replayed {
                 trace: Some(report),
                 rebased: 0,
-                left_out: BTreeMap::new(),
             })
         }
     }
@@ -471,7 +466,6 @@ pub fn replay(
     let mut traces = Vec::new();
     let mut operations = Operations::default();
     let mut rebased = 0;
-    let mut left_out: BTreeMap<String, u64> = BTreeMap::new();
     let mut empty = Vec::new();
     let mut recorded = false;
     for path in files {
@@ -484,9 +478,6 @@ pub fn replay(
             Ok(r) => {
                 operations.add(&counted.finish()?);
                 rebased += r.rebased;
-                for (op, n) in r.left_out {
-                    *left_out.entry(op).or_default() += n;
-                }
                 traces.extend(r.trace);
             }
             Err(e) => {
@@ -527,12 +518,6 @@ pub fn replay(
         text.push('\n');
     }
     text += &tally.text();
-    if !left_out.is_empty() {
-        text += "\nleft out, by operation\n";
-    }
-    for (op, n) in &left_out {
-        text += &format!("  {op:<10} {n:>7}\n");
-    }
     for path in &empty {
         text += &format!("\nnothing was replayed of {}\n", path.display());
     }
@@ -553,7 +538,6 @@ pub fn replay(
             "tally": tally.json(),
             "traces": traces.iter().map(TraceReport::json).collect::<Vec<_>>(),
             "rebased": rebased,
-            "left_out": left_out,
         }),
     )?;
     if tally.total.replayed == 0 {

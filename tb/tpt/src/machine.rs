@@ -8,6 +8,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use tpt_golden::driver::fast::{AllocMrArgs, FastHandle, FastMr, FastOutcome, FastUnchanged};
+use tpt_golden::driver::window::{BindArgs, Mw, MwHandle, MwOutcome, MwUnchanged};
 use tpt_golden::driver::{
     Caps, DeregOutcome, Driver, DriverError, Memory, Mr, RegArgs, ReregArgs, ReregOutcome,
 };
@@ -15,12 +17,13 @@ use tpt_golden::frames::{FrameList, Page, Translation};
 use tpt_golden::host::{AllocMode, Host, HostConfig, PhysRange};
 use tpt_golden::keys::KeyMaker;
 use tpt_golden::mem::PhysMem;
-use tpt_golden::types::{CmdOp, Command, Completion, Encoding, Key, Status, Syndrome};
+use tpt_golden::mtt::Table;
+use tpt_golden::types::{Command, Completion, Encoding, Key, Status, Syndrome};
 use tpt_golden::unit::{Conditions, Golden};
 
 use crate::target::{
-    Access1, Answer, Change, Counters, Damage, Refused, Region, RegionId, Registration, Target,
-    TargetError,
+    Access1, Answer, Bind, Change, Counters, Damage, FastRegion, FastRegistration, Invalidator,
+    MwType, Refused, Region, RegionId, Registration, Target, TargetError, Window, WindowId,
 };
 
 /// Tables and everything else of the host lie from here on: above the frames of recorded guests,
@@ -124,6 +127,8 @@ pub struct Machine<P> {
     driver: Driver,
     port: P,
     regions: HashMap<RegionId, Mr>,
+    fast: HashMap<RegionId, FastMr>,
+    windows: HashMap<WindowId, Mw>,
     damaged: HashMap<u32, Key>,
     next: u32,
 }
@@ -154,6 +159,8 @@ impl<P: Port> Machine<P> {
             }),
             port,
             regions: HashMap::new(),
+            fast: HashMap::new(),
+            windows: HashMap::new(),
             damaged: HashMap::new(),
             next: 0,
         }
@@ -176,20 +183,140 @@ impl<P: Port> Machine<P> {
 
     fn finish_dereg(
         &mut self,
+        id: RegionId,
         handle: tpt_golden::driver::DeregHandle,
         completion: &Completion,
     ) -> Result<Status, TargetError> {
         match self.driver.finish_dereg(&mut self.host, handle, completion) {
             Ok(DeregOutcome::Done(_)) => Ok(Status::Ok),
-            Ok(DeregOutcome::Pending(_)) => Err(TargetError::Failed(
-                "a deregistration is pending after its final completion".into(),
-            )),
+            Ok(DeregOutcome::Pending(_)) => Err(pending("a deregistration")),
             Err(unchanged) => match unchanged.error {
-                DriverError::Refused(status) => Ok(status),
+                DriverError::Refused(status) => {
+                    if let Some(mr) = unchanged.mr {
+                        self.regions.insert(id, *mr);
+                    }
+                    Ok(status)
+                }
                 other => Err(TargetError::Failed(other.to_string())),
             },
         }
     }
+
+    fn new_region(&mut self) -> RegionId {
+        self.next += 1;
+        RegionId(self.next)
+    }
+
+    /// What a driver error means: a refusal, or a defect of the unit.
+    fn refused<T>(&self, error: DriverError) -> Result<Result<T, Refused>, TargetError> {
+        match error {
+            DriverError::Refused(status) => Ok(Err(Refused::Unit(status))),
+            DriverError::WrongCompletion { .. } | DriverError::Port(_) => {
+                Err(TargetError::Mismatch {
+                    clock: self.port.clock(),
+                    text: error.to_string(),
+                })
+            }
+            other => Ok(Err(Refused::Driver(other.to_string()))),
+        }
+    }
+
+    /// Sends a command about a fast-registration region and handles its completion. `None`: the
+    /// region is gone.
+    fn fast_command(
+        &mut self,
+        id: RegionId,
+        (command, handle): (Command, FastHandle),
+        pages: Option<Translation>,
+        release: Vec<Range<u64>>,
+    ) -> Result<Result<Option<Region>, Refused>, TargetError> {
+        let done = self
+            .port
+            .command(&mut self.host.mem, &command, pages, release)?;
+        match self.driver.finish_fast(&mut self.host, handle, &done) {
+            Ok(FastOutcome::Ready(mr, _)) => {
+                let region = fast_region(id, &mr);
+                self.fast.insert(id, mr);
+                Ok(Ok(Some(region)))
+            }
+            Ok(FastOutcome::Gone(_)) => Ok(Ok(None)),
+            Ok(FastOutcome::Pending(_)) => Err(pending("a command on a region")),
+            Err(unchanged) => self.fast_unchanged(id, unchanged),
+        }
+    }
+
+    fn fast_unchanged<T>(
+        &mut self,
+        id: RegionId,
+        unchanged: FastUnchanged,
+    ) -> Result<Result<T, Refused>, TargetError> {
+        if let Some(mr) = unchanged.mr {
+            self.fast.insert(id, *mr);
+        }
+        self.refused(unchanged.error)
+    }
+
+    fn take_fast(&mut self, id: RegionId) -> Result<FastMr, TargetError> {
+        let none = || TargetError::Failed(format!("no fast-registration region {}", id.0));
+        self.fast.remove(&id).ok_or_else(none)
+    }
+
+    /// Sends a command about a window and handles its completion. `None`: the window is gone.
+    fn window_command(
+        &mut self,
+        id: WindowId,
+        prepared: Result<(Command, MwHandle), MwUnchanged>,
+    ) -> Result<Result<Option<Window>, Refused>, TargetError> {
+        let outcome = match prepared {
+            Ok((command, handle)) => {
+                let done = self
+                    .port
+                    .command(&mut self.host.mem, &command, None, Vec::new())?;
+                self.driver.finish_mw(handle, &done)
+            }
+            Err(unchanged) => Err(unchanged),
+        };
+        match outcome {
+            Ok(MwOutcome::Ready(mw)) => {
+                let rkey = mw.rkey();
+                self.windows.insert(id, mw);
+                Ok(Ok(Some(Window { id, rkey })))
+            }
+            Ok(MwOutcome::Gone) => Ok(Ok(None)),
+            Ok(MwOutcome::Pending(_)) => Err(pending("a command on a window")),
+            Err(unchanged) => {
+                if let Some(mw) = unchanged.mw {
+                    self.windows.insert(id, *mw);
+                }
+                self.refused(unchanged.error)
+            }
+        }
+    }
+
+    fn take_window(&mut self, id: WindowId) -> Result<Mw, TargetError> {
+        let none = || TargetError::Failed(format!("no window {}", id.0));
+        self.windows.remove(&id).ok_or_else(none)
+    }
+}
+
+fn pending(what: &str) -> TargetError {
+    TargetError::Failed(format!("{what} is pending after its final completion"))
+}
+
+fn fast_region(id: RegionId, mr: &FastMr) -> Region {
+    Region {
+        id,
+        lkey: mr.lkey(),
+        rkey: mr.rkey(),
+        log_page: mr.table().log_page(),
+        level: mr.table().level(),
+        entries: mr.table().entries(),
+        table_bytes: mr.table().table_bytes(),
+    }
+}
+
+fn table_ranges(table: &Table) -> Vec<Range<u64>> {
+    table.ranges().map(|r| r.pa..r.pa + r.len).collect()
 }
 
 fn region(id: RegionId, mr: &Mr) -> Region {
@@ -205,7 +332,7 @@ fn region(id: RegionId, mr: &Mr) -> Region {
 }
 
 fn ranges(mr: &Mr) -> Vec<Range<u64>> {
-    mr.table().ranges().map(|r| r.pa..r.pa + r.len).collect()
+    table_ranges(mr.table())
 }
 
 impl<P: Port> Target for Machine<P> {
@@ -224,8 +351,7 @@ impl<P: Port> Target for Machine<P> {
             .command(&mut self.host.mem, &command, Some(pages), Vec::new())?;
         match self.driver.finish_reg(&mut self.host, handle, &done) {
             Ok(mr) => {
-                self.next += 1;
-                let id = RegionId(self.next);
+                let id = self.new_region();
                 let region = region(id, &mr);
                 self.regions.insert(id, mr);
                 Ok(Ok(region))
@@ -302,7 +428,165 @@ impl<P: Port> Target for Machine<P> {
         }
     }
 
+    fn allocate_region(
+        &mut self,
+        args: &FastRegion,
+    ) -> Result<Result<Region, Refused>, TargetError> {
+        let args = AllocMrArgs {
+            pd: args.pd,
+            pages: args.pages,
+            log_page: args.log_page,
+            encoding: args.encoding,
+            remote_inv: args.remote_inv,
+        };
+        let prepared = match self.driver.prepare_alloc_mr(&mut self.host, &args) {
+            Ok(prepared) => prepared,
+            Err(error) => return self.refused(error),
+        };
+        let id = self.new_region();
+        match self.fast_command(id, prepared, None, Vec::new())? {
+            Ok(Some(region)) => Ok(Ok(region)),
+            Ok(None) => Err(TargetError::Failed("an allocation made nothing".into())),
+            Err(refused) => Ok(Err(refused)),
+        }
+    }
+
+    fn fast_register(
+        &mut self,
+        id: RegionId,
+        a: &FastRegistration,
+    ) -> Result<Result<Region, Refused>, TargetError> {
+        let mut mr = self.take_fast(id)?;
+        let memory = Memory::Frames(a.frames.clone());
+        let range = (a.start, a.length);
+        let mapped = self
+            .driver
+            .map_pages(&mut self.host, &mut mr, &memory, range, true);
+        if let Err(error) = mapped {
+            self.fast.insert(id, mr);
+            return self.refused(error);
+        }
+        let prepared = match self.driver.prepare_fast_reg(mr, a.access, a.tag) {
+            Ok(prepared) => prepared,
+            Err(unchanged) => return self.fast_unchanged(id, unchanged),
+        };
+        for range in table_ranges(prepared.1.mr().table()) {
+            self.port.allow(range);
+        }
+        let pages = prepared.1.mr().translation();
+        let pages = pages.map(|pages| -> Translation { pages });
+        match self.fast_command(id, prepared, pages, Vec::new())? {
+            Ok(Some(region)) => Ok(Ok(region)),
+            Ok(None) => Err(TargetError::Failed("a registration ended a region".into())),
+            Err(refused) => Ok(Err(refused)),
+        }
+    }
+
+    fn invalidate_region(
+        &mut self,
+        id: RegionId,
+        by: Invalidator,
+    ) -> Result<Result<(), Refused>, TargetError> {
+        let mr = self.take_fast(id)?;
+        let prepared = match by {
+            Invalidator::Local => self.driver.prepare_local_inv(mr),
+            Invalidator::Peer { qpn } => {
+                let prepared = self.driver.prepare_remote_inv(mr);
+                prepared.map(|(command, handle)| (Command { qpn, ..command }, handle))
+            }
+        };
+        let prepared = match prepared {
+            Ok(prepared) => prepared,
+            Err(unchanged) => return self.fast_unchanged(id, unchanged),
+        };
+        let release = table_ranges(prepared.1.mr().table());
+        let ended = self.fast_command(id, prepared, None, release)?;
+        Ok(ended.map(|_| ()))
+    }
+
+    fn allocate_window(
+        &mut self,
+        pd: u32,
+        kind: MwType,
+    ) -> Result<Result<Window, Refused>, TargetError> {
+        let prepared = match self.driver.prepare_alloc_mw(pd, kind) {
+            Ok(prepared) => prepared,
+            Err(error) => return self.refused(error),
+        };
+        self.next += 1;
+        let id = WindowId(self.next);
+        match self.window_command(id, Ok(prepared))? {
+            Ok(Some(window)) => Ok(Ok(window)),
+            Ok(None) => Err(TargetError::Failed("an allocation made nothing".into())),
+            Err(refused) => Ok(Err(refused)),
+        }
+    }
+
+    fn bind_window(
+        &mut self,
+        id: WindowId,
+        bind: &Bind,
+    ) -> Result<Result<Window, Refused>, TargetError> {
+        let (lkey, mr_pd) = match bind.region {
+            None => (Key::NONE, None),
+            Some(region) => match (self.regions.get(&region), self.fast.get(&region)) {
+                (Some(mr), _) => (mr.lkey(), Some(mr.pd())),
+                (_, Some(mr)) => (mr.lkey(), Some(mr.args().pd)),
+                _ => return Err(TargetError::Failed(format!("no region {}", region.0))),
+            },
+        };
+        let args = BindArgs {
+            lkey,
+            mr_pd,
+            addr: bind.start,
+            length: bind.length,
+            access: bind.access,
+            qpn: bind.qpn,
+            tag: bind.tag,
+        };
+        let mw = self.take_window(id)?;
+        let prepared = self.driver.prepare_bind_mw(mw, &args);
+        match self.window_command(id, prepared)? {
+            Ok(Some(window)) => Ok(Ok(window)),
+            Ok(None) => Err(TargetError::Failed("a bind ended a window".into())),
+            Err(refused) => Ok(Err(refused)),
+        }
+    }
+
+    fn invalidate_window(
+        &mut self,
+        id: WindowId,
+        by: Invalidator,
+    ) -> Result<Result<(), Refused>, TargetError> {
+        let mw = self.take_window(id)?;
+        let prepared = match by {
+            Invalidator::Local => self.driver.prepare_local_inv_mw(mw),
+            Invalidator::Peer { qpn } => self.driver.prepare_remote_inv_mw(mw, qpn),
+        };
+        Ok(self.window_command(id, prepared)?.map(|_| ()))
+    }
+
+    fn free_window(&mut self, id: WindowId) -> Result<Status, TargetError> {
+        let mw = self.take_window(id)?;
+        let prepared = self.driver.prepare_dealloc_mw(mw);
+        match self.window_command(id, Ok(prepared))? {
+            Ok(_) => Ok(Status::Ok),
+            Err(Refused::Unit(status)) => Ok(status),
+            Err(Refused::Driver(why)) => Err(TargetError::Failed(why)),
+        }
+    }
+
     fn deregister(&mut self, id: RegionId) -> Result<Status, TargetError> {
+        if self.fast.contains_key(&id) {
+            let mr = self.take_fast(id)?;
+            let release = table_ranges(mr.table());
+            let prepared = self.driver.prepare_dereg_fast(mr);
+            return match self.fast_command(id, prepared, None, release)? {
+                Ok(_) => Ok(Status::Ok),
+                Err(Refused::Unit(status)) => Ok(status),
+                Err(Refused::Driver(why)) => Err(TargetError::Failed(why)),
+            };
+        }
         let Some(mr) = self.regions.remove(&id) else {
             return Err(TargetError::Failed(format!("no region {}", id.0)));
         };
@@ -311,7 +595,7 @@ impl<P: Port> Target for Machine<P> {
         let done = self
             .port
             .command(&mut self.host.mem, &command, None, release)?;
-        self.finish_dereg(handle, &done)
+        self.finish_dereg(id, handle, &done)
     }
 
     fn refused_command(&mut self, command: &Command) -> Result<Completion, TargetError> {
@@ -357,11 +641,11 @@ impl<P: Port> Target for Machine<P> {
                 command,
                 release,
             });
-            handles.push(handle);
+            handles.push((id, handle));
         }
         let (answers, completions) = self.port.access(&mut self.host.mem, batch, posted)?;
-        for (handle, completion) in handles.into_iter().zip(&completions) {
-            let status = self.finish_dereg(handle, completion)?;
+        for ((id, handle), completion) in handles.into_iter().zip(&completions) {
+            let status = self.finish_dereg(id, handle, completion)?;
             if status != Status::Ok {
                 return Err(TargetError::Mismatch {
                     clock: self.port.clock(),
@@ -542,9 +826,8 @@ impl Port for GoldenPort {
         _release: Vec<Range<u64>>,
     ) -> Result<Completion, TargetError> {
         let done = self.unit.command(command, pages);
-        if command.op == CmdOp::DeregMr.code() {
-            self.unit.forget_before(u64::MAX);
-        }
+        // Nothing is ever under way here.
+        self.unit.forget_before(u64::MAX);
         Ok(done)
     }
 

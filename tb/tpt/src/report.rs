@@ -9,8 +9,8 @@ use serde_json::{json, Map, Value};
 use tpt_golden::types::{Command, Completion, Op, Status, Syndrome};
 
 use crate::target::{
-    Access1, Answer, Change, Counters, Damage, Refused, Region, RegionId, Registration, Target,
-    TargetError,
+    Access1, Answer, Bind, Change, Counters, Damage, FastRegion, FastRegistration, Invalidator,
+    MwType, Refused, Region, RegionId, Registration, Target, TargetError, Window, WindowId,
 };
 use crate::verbs::syndrome_name;
 
@@ -21,6 +21,14 @@ pub struct Operations {
     pub registered: u64,
     /// Deregistrations that succeeded.
     pub deregistered: u64,
+    /// Windows that were allocated.
+    pub windows: u64,
+    /// Windows that were bound (or unbound by binding nothing).
+    pub bound: u64,
+    /// Fast registrations.
+    pub fast_registered: u64,
+    /// Registrations and bindings that were invalidated.
+    pub invalidated: u64,
     /// Commands that were refused.
     pub commands_refused: u64,
     /// Bytes registered.
@@ -55,6 +63,9 @@ pub fn op_name(op: u8) -> &'static str {
         Some(Op::RemoteRead) => "remote read",
         Some(Op::RemoteWrite) => "remote write",
         Some(Op::RemoteAtomic) => "remote atomic",
+        Some(Op::FlushGlobal) => "flush, global",
+        Some(Op::FlushPersist) => "flush, persistent",
+        Some(Op::FlushBoth) => "flush, both",
         None => "unknown operation",
     }
 }
@@ -82,6 +93,10 @@ impl Operations {
     pub fn add(&mut self, o: &Operations) {
         self.registered += o.registered;
         self.deregistered += o.deregistered;
+        self.windows += o.windows;
+        self.bound += o.bound;
+        self.fast_registered += o.fast_registered;
+        self.invalidated += o.invalidated;
         self.commands_refused += o.commands_refused;
         self.registered_bytes = self.registered_bytes.saturating_add(o.registered_bytes);
         self.entries += o.entries;
@@ -110,6 +125,16 @@ impl Operations {
         let mut line = |name: &str, value: String| out += &format!("{name:<28} {value:>16}\n");
         line("regions registered", self.registered.to_string());
         line("regions deregistered", self.deregistered.to_string());
+        for (name, n) in [
+            ("windows allocated", self.windows),
+            ("windows bound", self.bound),
+            ("fast registrations", self.fast_registered),
+            ("invalidations", self.invalidated),
+        ] {
+            if n > 0 {
+                line(name, n.to_string());
+            }
+        }
         if self.commands_refused > 0 {
             line("commands refused", self.commands_refused.to_string());
         }
@@ -147,6 +172,10 @@ impl Operations {
         let value = json!({
             "registered": self.registered,
             "deregistered": self.deregistered,
+            "windows": self.windows,
+            "bound": self.bound,
+            "fast_registered": self.fast_registered,
+            "invalidated": self.invalidated,
             "commands_refused": self.commands_refused,
             "registered_bytes": self.registered_bytes,
             "entries": self.entries,
@@ -253,6 +282,98 @@ impl Target for Counted<'_> {
             self.operations.commands_refused += 1;
         }
         Ok(made)
+    }
+
+    fn allocate_region(
+        &mut self,
+        args: &FastRegion,
+    ) -> Result<Result<Region, Refused>, TargetError> {
+        let made = self.inner.allocate_region(args)?;
+        match &made {
+            Ok(region) => {
+                self.operations.registered += 1;
+                self.operations.table_bytes += region.table_bytes;
+            }
+            Err(_) => self.operations.commands_refused += 1,
+        }
+        Ok(made)
+    }
+
+    fn fast_register(
+        &mut self,
+        id: RegionId,
+        args: &FastRegistration,
+    ) -> Result<Result<Region, Refused>, TargetError> {
+        let made = self.inner.fast_register(id, args)?;
+        let o = &mut self.operations;
+        match &made {
+            Ok(_) => {
+                o.fast_registered += 1;
+                o.registered_bytes = o.registered_bytes.saturating_add(args.length);
+            }
+            Err(_) => o.commands_refused += 1,
+        }
+        Ok(made)
+    }
+
+    fn invalidate_region(
+        &mut self,
+        id: RegionId,
+        by: Invalidator,
+    ) -> Result<Result<(), Refused>, TargetError> {
+        let ended = self.inner.invalidate_region(id, by)?;
+        match ended {
+            Ok(()) => self.operations.invalidated += 1,
+            Err(_) => self.operations.commands_refused += 1,
+        }
+        Ok(ended)
+    }
+
+    fn allocate_window(
+        &mut self,
+        pd: u32,
+        kind: MwType,
+    ) -> Result<Result<Window, Refused>, TargetError> {
+        let made = self.inner.allocate_window(pd, kind)?;
+        match made {
+            Ok(_) => self.operations.windows += 1,
+            Err(_) => self.operations.commands_refused += 1,
+        }
+        Ok(made)
+    }
+
+    fn bind_window(
+        &mut self,
+        id: WindowId,
+        bind: &Bind,
+    ) -> Result<Result<Window, Refused>, TargetError> {
+        let made = self.inner.bind_window(id, bind)?;
+        match made {
+            Ok(_) => self.operations.bound += 1,
+            Err(_) => self.operations.commands_refused += 1,
+        }
+        Ok(made)
+    }
+
+    fn invalidate_window(
+        &mut self,
+        id: WindowId,
+        by: Invalidator,
+    ) -> Result<Result<(), Refused>, TargetError> {
+        let ended = self.inner.invalidate_window(id, by)?;
+        match ended {
+            Ok(()) => self.operations.invalidated += 1,
+            Err(_) => self.operations.commands_refused += 1,
+        }
+        Ok(ended)
+    }
+
+    fn free_window(&mut self, id: WindowId) -> Result<Status, TargetError> {
+        let status = self.inner.free_window(id)?;
+        if status != Status::Ok {
+            self.operations.commands_refused += 1;
+        }
+        Ok(status)
     }
 
     fn deregister(&mut self, id: RegionId) -> Result<Status, TargetError> {

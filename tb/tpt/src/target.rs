@@ -4,10 +4,11 @@
 //! What replays and scenarios drive: the golden reference alone, or the simulated unit whose every
 //! beat is compared with it.
 
+pub use tpt_golden::driver::window::MwType;
 use tpt_golden::driver::{Memory, RegArgs};
 use tpt_golden::frames::FrameList;
 use tpt_golden::mtt::Shape;
-use tpt_golden::types::{Access, Command, Completion, Key, Request, Status, Syndrome};
+use tpt_golden::types::{Access, Command, Completion, Encoding, Key, Request, Status, Syndrome};
 
 /// Client number of the requester side (sends, gathers, sinks of reads).
 pub const REQUESTER: u8 = 0;
@@ -53,6 +54,78 @@ pub struct Change {
     pub pd: Option<u32>,
     /// Other rights.
     pub access: Option<Access>,
+}
+
+/// A fast-registration region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FastRegion {
+    /// Protection domain, 24 bits.
+    pub pd: u32,
+    /// Pages that a registration may have.
+    pub pages: u32,
+    /// log2 of the page size.
+    pub log_page: u8,
+    /// Encoding of the page list.
+    pub encoding: Encoding,
+    /// The peer may invalidate it.
+    pub remote_inv: bool,
+}
+
+/// What to register in a fast-registration region.
+#[derive(Debug, Clone)]
+pub struct FastRegistration {
+    /// First address (iova).
+    pub start: u64,
+    /// Bytes.
+    pub length: u64,
+    /// `IBV_ACCESS_*`.
+    pub access: Access,
+    /// The frames under it, from the page that holds `start` on.
+    pub frames: FrameList,
+    /// Low byte of both keys.
+    pub tag: u8,
+}
+
+/// Name of a window of a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WindowId(pub u32);
+
+/// A window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// Name.
+    pub id: WindowId,
+    /// R_Key.
+    pub rkey: Key,
+}
+
+/// What to bind a window to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bind {
+    /// The region; `None` (with a length of 0) unbinds a window of type 1.
+    pub region: Option<RegionId>,
+    /// First address, in the address space of the region.
+    pub start: u64,
+    /// Bytes.
+    pub length: u64,
+    /// Rights, and ZERO_BASED.
+    pub access: Access,
+    /// Type 2: queue pair.
+    pub qpn: u32,
+    /// Type 2: low byte of the key.
+    pub tag: u8,
+}
+
+/// Who invalidates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Invalidator {
+    /// The owner, with a work request.
+    Local,
+    /// The peer, with a message that arrives on a queue pair.
+    Peer {
+        /// Number of the queue pair.
+        qpn: u32,
+    },
 }
 
 /// Name of a live registration of a target.
@@ -197,6 +270,10 @@ pub fn answers(t: &mut dyn Target, batch: &[Access1]) -> Result<Vec<Answer>, Tar
     Ok(answers)
 }
 
+fn nothing_like(what: &str, detail: &dyn std::fmt::Debug) -> TargetError {
+    TargetError::Failed(format!("{what} is not possible here: {detail:?}"))
+}
+
 /// The golden reference alone, or the simulated unit.
 pub trait Target {
     /// Registers memory as a driver does it.
@@ -216,7 +293,72 @@ pub trait Target {
         )))
     }
 
-    /// Deregisters. Returns when the fence is done.
+    /// Makes a fast-registration region, which is registered by [`Target::fast_register`] and ended
+    /// by [`Target::deregister`].
+    fn allocate_region(
+        &mut self,
+        args: &FastRegion,
+    ) -> Result<Result<Region, Refused>, TargetError> {
+        Err(nothing_like("a fast-registration region", args))
+    }
+
+    /// Maps pages and registers them in a fast-registration region. If it is refused, the region is
+    /// what it was.
+    fn fast_register(
+        &mut self,
+        id: RegionId,
+        args: &FastRegistration,
+    ) -> Result<Result<Region, Refused>, TargetError> {
+        let _ = id;
+        Err(nothing_like("a fast registration", args))
+    }
+
+    /// Ends a fast registration. Returns when the fence is done.
+    fn invalidate_region(
+        &mut self,
+        id: RegionId,
+        by: Invalidator,
+    ) -> Result<Result<(), Refused>, TargetError> {
+        let _ = id;
+        Err(nothing_like("an invalidation", &by))
+    }
+
+    /// Allocates a window.
+    fn allocate_window(
+        &mut self,
+        pd: u32,
+        kind: MwType,
+    ) -> Result<Result<Window, Refused>, TargetError> {
+        let _ = pd;
+        Err(nothing_like("a window", &kind))
+    }
+
+    /// Binds a window, or unbinds one of type 1. If it is refused, the window is what it was.
+    fn bind_window(
+        &mut self,
+        id: WindowId,
+        bind: &Bind,
+    ) -> Result<Result<Window, Refused>, TargetError> {
+        let _ = id;
+        Err(nothing_like("a bind", bind))
+    }
+
+    /// Ends the binding of a type-2 window. Returns when the fence is done.
+    fn invalidate_window(
+        &mut self,
+        id: WindowId,
+        by: Invalidator,
+    ) -> Result<Result<(), Refused>, TargetError> {
+        let _ = id;
+        Err(nothing_like("an invalidation", &by))
+    }
+
+    /// Frees a window, bound or not. Returns when the fence is done.
+    fn free_window(&mut self, id: WindowId) -> Result<Status, TargetError> {
+        Err(nothing_like("the end of a window", &id))
+    }
+
+    /// Deregisters. Returns when the fence is done. If it is refused, the region lives on.
     fn deregister(&mut self, id: RegionId) -> Result<Status, TargetError>;
 
     /// Sends a bare command past the driver, for arguments that a driver would refuse itself.

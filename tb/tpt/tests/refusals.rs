@@ -219,7 +219,7 @@ fn stale_keys_and_refused_registrations() {
         )
     };
     // REMOTE_WRITE alone, paging on demand, unknown flags.
-    for access in [2, 65, 1 << 9] {
+    for access in [2, 65, 1 << 10] {
         agrees("reg.jsonl", &[&reg(access, 22)], 1);
     }
     // Posts that failed did nothing.

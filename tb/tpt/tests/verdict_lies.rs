@@ -335,14 +335,13 @@ fn deregistrations_are_replayed() {
     let line = |mws: &str, outcome: &str| {
         case("dereg_mr", "[]", "\"mr\":\"T\",", outcome)
             .replace("{driver}", "rxe")
+            .replace("\"access\":15", "\"access\":31")
             .replace(
                 "\"family\":\"X\"",
                 &format!("\"family\":\"G\",\"mws\":[{mws}]"),
             )
     };
-    let window = |state: &str| {
-        format!(r#"{{"name":"W","type":1,"mr":"T","rkey":"0x8000101","state":"{state}"}}"#)
-    };
+    let window = |state: &str| window(1, state, "T", 0);
     let made = r#"{"errno":0,"accepted":true}"#;
     agrees(&line("", made));
     agrees(&line(&window("deallocated"), made));
@@ -352,7 +351,8 @@ fn deregistrations_are_replayed() {
         &line("", made).replace("\"mr\":\"T\"", "\"mr\":\"Z\""),
         "\"op.mr\" is \"Z\"",
     );
-    // With a window bound to it, it needs windows; its keys die only with it.
+    // With a window bound to it, it cannot go; its keys die only with it.
+    disagrees(&line(&window("valid"), made));
     let transfer = rxe(&case("write", GOOD_SGES, GOOD_KEY, &accepted()));
     let gone = rxe(&case(
         "write",
@@ -372,9 +372,8 @@ fn deregistrations_are_replayed() {
     assert_eq!(code, Some(0), "{all}");
     assert_eq!(
         last,
-        "replayed: 5, agreed: 5, known differences: 0, disagreed: 0"
+        "replayed: 6, agreed: 6, known differences: 0, disagreed: 0"
     );
-    assert!(all.contains("  dereg_mr         1"), "{all}");
     // Windows elsewhere hide nothing.
     let hidden = rxe(&case("write", GOOD_SGES, GOOD_KEY, &accepted())).replacen(
         '{',
@@ -382,6 +381,303 @@ fn deregistrations_are_replayed() {
         1,
     );
     is_bad(&hidden, "windows are listed in a line of family X");
+}
+
+/// A window `W` with R_Key 0x8000101: bytes 0x100 to 0x4ff of the region `mr`.
+fn window(kind: u32, state: &str, mr: &str, qpn: u32) -> String {
+    let bound = state == "valid" || state == "deallocated";
+    let (mr, va, length, access) = match bound {
+        true => (mr, "0x10100", 1024, 14),
+        false => ("", "0x0", 0, 0),
+    };
+    format!(
+        r#"{{"name":"W","type":{kind},"pd":0,"mr":"{mr}","va":"{va}","length":{length},"access":{access},"rkey":"0x8000101","state":"{state}","qpn":{qpn}}}"#
+    )
+}
+
+/// Regions to which windows may be bound: `T` with every right, `R` that nobody may write, `U` of
+/// another domain. `{mws}`, `{op}` and `{outcome}` are filled in.
+const WINDOWS: &str = r#"{"id":"w","family":"G","sub":"s","driver":"rxe","mrs":[{"name":"T","pd":0,"va":"0x10000","length":8192,"access":31,"lkey":"0x501","rkey":"0x501","state":"valid"},{"name":"R","pd":0,"va":"0x50000","length":8192,"access":16,"lkey":"0x703","rkey":"0x0","state":"valid"},{"name":"U","pd":1,"va":"0x10000","length":8192,"access":31,"lkey":"0x804","rkey":"0x804","state":"valid"},{"name":"L","pd":0,"va":"0x30000","length":8192,"access":1,"lkey":"0x602","rkey":"0x602","state":"valid"}],"mws":[{mws}],"op":{op},"outcome":{outcome}}"#;
+
+fn with_window(mws: &str, op: &str, outcome: &str) -> String {
+    WINDOWS
+        .replace("{mws}", mws)
+        .replace("{op}", op)
+        .replace("{outcome}", outcome)
+}
+
+const ACCESS: &str = r#"{"op":"write","check":"remote","sges":[{"addr":"0x30000","length":64,"lkey":"0x602"}],"remote_addr":"0x10100","rkey":"0x8000101","req_pd":0,"resp_pd":0,"resp_qp_access":14,"req_qpn":17,"resp_qpn":18}"#;
+
+/// Turned-over verdicts of accesses through a window, one for each rule.
+#[test]
+fn accesses_through_windows_are_judged() {
+    let yes = accepted();
+    let no = refused("REM_ACCESS_ERR");
+    let both = |kind: u32, op: &str, good: bool| {
+        let line = |outcome: &str| with_window(&window(kind, "valid", "T", 18), op, outcome);
+        let (right, wrong) = if good { (&yes, &no) } else { (&no, &yes) };
+        agrees(&line(right));
+        disagrees(&line(wrong));
+        if !good {
+            disagrees(&line(&refused("REM_INV_REQ_ERR")));
+            disagrees(&line(&refused("LOC_PROT_ERR")));
+        }
+    };
+    for kind in [1, 2] {
+        both(kind, ACCESS, true);
+        // The last byte, one more, one before: the region goes on there.
+        both(kind, &ACCESS.replace("0x10100", "0x104c0"), true);
+        both(kind, &ACCESS.replace("0x10100", "0x104c1"), false);
+        both(kind, &ACCESS.replace("0x10100", "0x100ff"), false);
+        // Key and domain; the queue pair, for type 2.
+        both(kind, &ACCESS.replace("0x8000101", "0x8000100"), false);
+        both(kind, &ACCESS.replace("0x8000101", "0x8000201"), false);
+        both(
+            kind,
+            &ACCESS.replace("\"resp_pd\":0", "\"resp_pd\":1"),
+            false,
+        );
+        let other = ACCESS.replace("\"resp_qpn\":18", "\"resp_qpn\":19");
+        both(kind, &other, kind == 1);
+    }
+    // Rights, one missing.
+    for (op, right) in [("write", 2), ("read", 4), ("faa", 8)] {
+        let op = ACCESS
+            .replace("\"write\"", &format!("\"{op}\""))
+            .replace("\"length\":64", "\"length\":8");
+        for access in 0..8 {
+            let access = access << 1;
+            let w = window(1, "valid", "T", 0)
+                .replace("\"access\":14", &format!("\"access\":{access}"));
+            let good = access & right != 0;
+            agrees(&with_window(&w, &op, if good { &yes } else { &no }));
+            disagrees(&with_window(&w, &op, if good { &no } else { &yes }));
+        }
+    }
+    // Windows that are not bound, or gone, or that the rules refuse to bind.
+    for state in ["free", "unbound", "deallocated"] {
+        let line = |outcome: &str| with_window(&window(2, state, "T", 18), ACCESS, outcome);
+        agrees(&line(&no));
+        disagrees(&line(&yes));
+    }
+    for mr in ["R", "U"] {
+        let line = |outcome: &str| with_window(&window(1, "valid", mr, 0), ACCESS, outcome);
+        agrees(&line(&no));
+        disagrees(&line(&yes));
+    }
+    // Flagged, it counts as known and says why.
+    let outside = ACCESS.replace("0x10100", "0x10600");
+    let line = with_window(&window(1, "valid", "T", 0), &outside, &yes);
+    let line = line.replacen('{', "{\"differs_from_ib\":true,", 1);
+    is_known(&line);
+    let (_, _, all) = replay(&[line]);
+    assert!(all.contains("refused: a window has its own range"), "{all}");
+    // A zero-based one.
+    let zero = window(2, "valid", "T", 18).replace("\"access\":14", "\"access\":46");
+    for (addr, good) in [
+        ("0x0", true),
+        ("0x3c0", true),
+        ("0x3c1", false),
+        ("0x10100", false),
+    ] {
+        let op = ACCESS.replace("0x10100", addr);
+        agrees(&with_window(&zero, &op, if good { &yes } else { &no }));
+        disagrees(&with_window(&zero, &op, if good { &no } else { &yes }));
+    }
+}
+
+const BIND: &str = r#"{"op":"bind_mw","check":"bind","mw":"W","mr":"T","mw_type":1,"addr":"0x10100","length":1024,"access":6,"mw_rkey":"0x8000101","mr_lkey":"0x501","new_rkey":"0x8000102","qp_pd":0,"qpn":18}"#;
+
+/// Turned-over verdicts of binds, one for each check.
+#[test]
+fn binds_are_judged() {
+    let yes = accepted();
+    let no = refused("MW_BIND_ERR");
+    let both = |mws: &str, op: &str, good: bool| {
+        let (right, wrong) = if good { (&yes, &no) } else { (&no, &yes) };
+        agrees(&with_window(mws, op, right));
+        disagrees(&with_window(mws, op, wrong));
+        if !good {
+            disagrees(&with_window(mws, op, &refused("REM_ACCESS_ERR")));
+            disagrees(&with_window(mws, op, &refused("LOC_QP_OP_ERR")));
+        }
+    };
+    for kind in [1, 2] {
+        let free = window(kind, if kind == 1 { "unbound" } else { "free" }, "", 0);
+        both(&free, BIND, true);
+        for (from, to) in [
+            ("\"mr_lkey\":\"0x501\"", "\"mr_lkey\":\"0x500\""),
+            ("\"mr_lkey\":\"0x501\"", "\"mr_lkey\":\"0x601\""),
+            ("\"mw_rkey\":\"0x8000101\"", "\"mw_rkey\":\"0x8000103\""),
+            ("\"mw_rkey\":\"0x8000101\"", "\"mw_rkey\":\"0x501\""),
+            ("0x10100", "0xffff"),
+            ("0x10100", "0x11c01"),
+            ("\"length\":1024", "\"length\":18446744073709551600"),
+            ("\"access\":6", "\"access\":5"),
+            ("\"access\":6", "\"access\":16"),
+            ("\"qp_pd\":0", "\"qp_pd\":1"),
+            (
+                "\"mr\":\"T\",\"mw_type\":1,\"addr\":\"0x10100\",\"length\":1024,\"access\":6",
+                "\"mr\":\"R\",\"mw_type\":1,\"addr\":\"0x50100\",\"length\":1024,\"access\":6",
+            ),
+        ] {
+            let op = BIND.replace(from, to);
+            assert_ne!(op, BIND, "{from}");
+            let op = match to.contains("\"mr\":\"R\"") {
+                true => op.replace("\"0x501\"", "\"0x703\""),
+                false => op,
+            };
+            both(&free, &op, false);
+        }
+        let other_pd = BIND
+            .replace("\"mr\":\"T\"", "\"mr\":\"U\"")
+            .replace("\"0x501\"", "\"0x804\"");
+        both(&free, &other_pd, false);
+        // The library sees domains and flags, but no ranges or keys.
+        let early = not_posted().replace("22", "1");
+        agrees(&with_window(&free, &other_pd, &early));
+        let range = BIND.replace("0x10100", "0xffff");
+        disagrees(&with_window(&free, &range, &early));
+        // Bound already: type 1 may, type 2 may not. Nothing: the other way round.
+        both(&window(kind, "valid", "T", 18), BIND, kind == 1);
+        let nothing = BIND.replace("\"length\":1024", "\"length\":0");
+        both(&window(kind, "valid", "T", 18), &nothing, kind == 1);
+        both(&free, &nothing, kind == 1);
+        let zero = BIND.replace("\"access\":6", "\"access\":36");
+        both(&free, &zero, kind == 2);
+    }
+    // A lie leaves nothing behind: the next ones agree.
+    let free = window(2, "free", "", 0);
+    let lines = [
+        with_window(&free, BIND, &no),
+        with_window(&free, BIND, &yes),
+        with_window(&window(2, "valid", "T", 18), ACCESS, &yes),
+        with_window(&free, ACCESS, &refused("REM_ACCESS_ERR")),
+    ];
+    let (code, last, all) = replay(&lines);
+    assert_eq!(code, Some(1), "{all}");
+    assert_eq!(
+        last,
+        "replayed: 4, agreed: 3, known differences: 0, disagreed: 1"
+    );
+    let known = with_window(&free, BIND, &no).replacen('{', "{\"differs_from_ib\":true,", 1);
+    is_known(&known);
+    for (from, to, message) in [
+        ("\"mw\":\"W\"", "\"mw\":\"V\"", "\"op.mw\" is \"V\""),
+        ("\"mr\":\"T\"", "\"mr\":\"V\"", "\"op.mr\" is \"V\""),
+        ("\"length\":1024,", "", "op.length"),
+    ] {
+        is_bad(&with_window(&free, &BIND.replace(from, to), &yes), message);
+    }
+    is_bad(
+        &with_window(&window(3, "free", "", 0), BIND, &yes),
+        "\"mws.type\" is 3",
+    );
+    is_bad(
+        &with_window(&window(2, "valid", "V", 0), BIND, &yes),
+        "\"mws.mr\" is \"V\"",
+    );
+}
+
+const LOCAL_INV: &str = r#"{"op":"local_inv","check":"invalidate","inv_key":"0x8000101","on":"resp","sges":[],"req_pd":1,"resp_pd":0,"resp_qp_access":14,"req_qpn":17,"resp_qpn":18}"#;
+const SEND_INV: &str = r#"{"op":"send_inv","check":"invalidate","inv_key":"0x8000101","sges":[{"addr":"0x30000","length":16,"lkey":"0x602"}],"recv_sges":[{"addr":"0x10000","length":64,"lkey":"0x501"}],"req_pd":0,"resp_pd":0,"resp_qp_access":14,"req_qpn":17,"resp_qpn":18}"#;
+
+/// Turned-over verdicts of invalidations by the owner and by the peer.
+#[test]
+fn invalidations_are_judged() {
+    let yes = accepted();
+    let no = refused("LOC_QP_OP_ERR");
+    let local = |mws: &str, op: &str, good: bool| {
+        let (right, wrong) = if good { (&yes, &no) } else { (&no, &yes) };
+        agrees(&with_window(mws, op, right));
+        disagrees(&with_window(mws, op, wrong));
+        if !good {
+            disagrees(&with_window(mws, op, &refused("REM_ACCESS_ERR")));
+            disagrees(&with_window(mws, op, &not_posted()));
+        }
+    };
+    let bound = |kind| window(kind, "valid", "T", 18);
+    local(&bound(2), LOCAL_INV, true);
+    local(&bound(1), LOCAL_INV, false);
+    local(&window(2, "free", "", 0), LOCAL_INV, false);
+    // On a queue pair of another domain; by another key; of a region.
+    local(
+        &bound(2),
+        &LOCAL_INV.replace("resp\",\"sges", "req\",\"sges"),
+        false,
+    );
+    local(
+        &bound(2),
+        &LOCAL_INV.replace("0x8000101", "0x8000100"),
+        false,
+    );
+    for key in ["0x501", "0x0", "0xffffffff"] {
+        local("", &LOCAL_INV.replace("0x8000101", key), false);
+    }
+
+    let told = |status: &str| {
+        let accepted = status == "SUCCESS";
+        format!(
+            r#"{{"post_errno":0,"wc_status":"SUCCESS","wc_num":0,"resp_wc":[{{"status":"{status}"}}],"accepted":{accepted},"data_ok":true}}"#
+        )
+    };
+    let (yes, no) = (told("SUCCESS"), told("REM_INV_REQ_ERR"));
+    let send = |mws: &str, op: &str, good: bool| {
+        let (right, wrong) = if good { (&yes, &no) } else { (&no, &yes) };
+        agrees(&with_window(mws, op, right));
+        disagrees(&with_window(mws, op, wrong));
+        if !good {
+            disagrees(&with_window(mws, op, &told("LOC_PROT_ERR")));
+            disagrees(&with_window(mws, op, &refused("REM_INV_REQ_ERR")));
+        }
+    };
+    send(&bound(2), SEND_INV, true);
+    send(&bound(1), SEND_INV, false);
+    send(&window(2, "free", "", 0), SEND_INV, false);
+    // Another queue pair: the window is bound to 18.
+    send(
+        &bound(2),
+        &SEND_INV.replace("\"resp_qpn\":18", "\"resp_qpn\":20"),
+        false,
+    );
+    send(
+        &bound(2),
+        &SEND_INV.replace("0x8000101", "0x8000111"),
+        false,
+    );
+    send("", &SEND_INV.replace("0x8000101", "0x501"), false);
+    // A message that does not arrive invalidates nothing: its own refusal counts.
+    let lost = SEND_INV.replace("\"lkey\":\"0x602\"", "\"lkey\":\"0x777\"");
+    agrees(&with_window(&bound(2), &lost, &refused("LOC_PROT_ERR")));
+    disagrees(&with_window(&bound(2), &lost, &yes));
+    let flagged = with_window(&bound(2), SEND_INV, &no);
+    is_known(&flagged.replacen('{', "{\"differs_from_ib\":true,", 1));
+    is_bad(
+        &with_window(
+            "",
+            &LOCAL_INV.replace("resp\",\"sges", "both\",\"sges"),
+            &yes,
+        ),
+        "\"op.on\" is \"both\"",
+    );
+}
+
+/// Allocations of windows in a sequence.
+#[test]
+fn allocations_of_windows_are_judged() {
+    let line = |sub: &str, outcome: &str| {
+        format!(
+            r#"{{"id":"a","family":"H","sub":"{sub}","driver":"rxe","mrs":[],"op":{{"op":"alloc_mw","seq":0,"qp_pd":0}},"outcome":{outcome}}}"#
+        )
+    };
+    let made = r#"{"errno":0,"accepted":true}"#;
+    for sub in ["mw1_alloc_then_dealloc", "mw2_alloc_then_dealloc"] {
+        agrees(&line(sub, made));
+        disagrees(&line(sub, EINVAL));
+        disagrees(&line(sub, &EINVAL.replace("22", "0")));
+        disagrees(&line(sub, &made.replace("\"errno\":0", "\"errno\":22")));
+    }
+    is_bad(&line("other", made), "mw_type");
 }
 
 /// Lines that were not run go through the unit all the same, and count as known.

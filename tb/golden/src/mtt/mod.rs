@@ -307,6 +307,53 @@ impl Table {
         }
     }
 
+    /// A flat table with room for `pages` pages, all absent: the page list of a fast-registration
+    /// region. [`Table::fill`] writes it, as often as is wanted.
+    pub fn reserve(
+        host: &mut Host,
+        pages: u64,
+        log_page: u8,
+        encoding: Encoding,
+    ) -> Result<Table, MttError> {
+        if pages > MAX_FLAT_PAGES {
+            return Err(MttError::TooManyPages { pages });
+        }
+        let range = host.alloc_contiguous(Owner::Table, pages * ENTRY_BYTES, 1)?;
+        Ok(Table {
+            level: LEVEL_FLAT,
+            log_page,
+            log_tpage: 0,
+            encoding,
+            frame: [range.pa, 0, 0, 0],
+            entries: pages,
+            levels: vec![vec![range]],
+            generated: Vec::new(),
+        })
+    }
+
+    /// Writes the pages of `list` into a flat table; what is behind them becomes absent. The device
+    /// must not be using the table.
+    pub fn fill(&mut self, host: &mut Host, list: &FrameList) -> Result<(), MttError> {
+        let pages = list.pages();
+        if self.level != LEVEL_FLAT {
+            return Err(MttError::Level(self.level));
+        }
+        if list.log_page() != self.log_page {
+            return Err(MttError::PageSize);
+        }
+        if pages > self.entries {
+            return Err(MttError::TooManyPages { pages });
+        }
+        let mut whole = list.clone();
+        whole.push(self.entries - pages, Page::Absent);
+        let part = PhysRange {
+            pa: self.frame[0],
+            len: self.entries * ENTRY_BYTES,
+        };
+        self.write_leaves(host, &whole, &[part]);
+        Ok(())
+    }
+
     fn build_inline(&mut self, list: &FrameList) -> Result<(), MttError> {
         for i in 0..self.entries {
             // Frame 0 is how an inline page says "not present".

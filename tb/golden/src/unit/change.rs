@@ -29,6 +29,8 @@ pub(super) struct Before {
     state: State,
     gen: u8,
     dormant: Option<Arc<Region>>,
+    /// The index had never been handed out.
+    fresh: bool,
 }
 
 impl Change {
@@ -88,8 +90,9 @@ impl Slot {
 impl Golden {
     /// A command begins to take effect. Returns what [`Golden::take_back`] needs.
     pub(super) fn start(&mut self, change: &Change, now: u64) -> Before {
+        let fresh = change.takes && change.index == self.fresh;
         if change.takes {
-            if change.index == self.fresh {
+            if fresh {
                 self.fresh += 1;
             } else {
                 self.free.pop_front();
@@ -102,6 +105,7 @@ impl Golden {
             state: slot.state,
             gen: slot.gen,
             dormant: slot.dormant.clone(),
+            fresh,
         };
         if change.fence {
             if let (State::Valid, Some(current)) = (slot.state, slot.incarnations.back_mut()) {
@@ -139,7 +143,7 @@ impl Golden {
         }
         if change.takes {
             (slot.state, slot.gen, slot.dormant) = (State::Free, before.gen, None);
-            if change.index + 1 == self.fresh {
+            if before.fresh {
                 self.fresh -= 1;
             } else {
                 self.free.push_front(change.index);

@@ -26,6 +26,9 @@ pub(super) struct InFlight {
     or_refused: Option<Completion>,
     /// What it has begun to change, and what was there.
     started: Option<(Change, Before)>,
+    /// What it may have begun to change instead, if it was executed only after commands before it
+    /// had finished.
+    supposed: Option<Change>,
     /// It was reported PENDING.
     pending: bool,
 }
@@ -106,6 +109,7 @@ impl Golden {
             expected,
             or_refused: None,
             started,
+            supposed: None,
             pending,
         });
         expected
@@ -159,6 +163,11 @@ impl Golden {
 
     /// A command was refused from outside: takes it back, and lets later ones have what it took.
     fn refuse(&mut self, place: usize, status: Status, now: u64) {
+        if self.in_flight[place].started.is_none() {
+            // It had nothing that others could have missed.
+            self.in_flight.remove(place);
+            return;
+        }
         let (ends, ghost) = {
             let flight = &self.in_flight[place];
             let change = flight.started.as_ref().map(|(change, _)| change);
@@ -322,25 +331,68 @@ impl Golden {
         }
     }
 
-    /// A command has finished: those behind it that were to be refused may have been executed
-    /// after it, and may have taken effect.
+    /// A command has finished: those behind it may have been executed only after it, and then do
+    /// something else than was predicted. Finds out what, for the requests that meet it.
     fn look_again(&mut self) {
-        for n in 0..self.in_flight.len() {
-            let flight = &self.in_flight[n];
-            let refused = flight.started.is_none() && flight.expected.status != Status::Ok;
-            if !refused || flight.pending || flight.era != self.era {
-                continue;
-            }
-            let since = flight.since;
-            let (expected, change) = self.predict(&flight.command, flight.pages.as_ref());
-            if let Some(change) = change {
-                let before = self.start(&change, since);
-                let flight = &mut self.in_flight[n];
-                let refusal = std::mem::replace(&mut flight.expected, expected);
-                flight.or_refused.get_or_insert(refusal);
-                flight.started = Some((change, before));
+        let refused = |flight: &InFlight| {
+            flight.started.is_none() && !flight.pending && flight.expected.status != Status::Ok
+        };
+        let Some(first) = self.in_flight.iter().position(refused) else {
+            return;
+        };
+        let recalled = |flight: &InFlight, era| !flight.pending && flight.era == era;
+        let era = self.era;
+        for n in (first..self.in_flight.len()).rev() {
+            if let Some((change, before)) = self.in_flight[n].started.clone() {
+                if recalled(&self.in_flight[n], era) {
+                    self.take_back(&change, before);
+                }
             }
         }
+        let mut now = Vec::new();
+        for n in first..self.in_flight.len() {
+            let flight = &self.in_flight[n];
+            let since = flight.since;
+            let change = match recalled(flight, era) {
+                true => self.predict(&flight.command, flight.pages.as_ref()).1,
+                false => None,
+            };
+            now.push(change.map(|change| {
+                let before = self.start(&change, since);
+                (change, before)
+            }));
+        }
+        for n in (first..self.in_flight.len()).rev() {
+            let Some((change, before)) = now.pop().flatten() else {
+                continue;
+            };
+            self.take_back(&change, before);
+            let started = self.in_flight[n].started.as_ref();
+            if !started.is_some_and(|(started, _)| started.index == change.index) {
+                self.in_flight[n].supposed = Some(change);
+            }
+        }
+        for n in first..self.in_flight.len() {
+            let since = self.in_flight[n].since;
+            let started = self.in_flight[n].started.take();
+            self.in_flight[n].started =
+                started.map(|(change, before)| match recalled(&self.in_flight[n], era) {
+                    true => {
+                        let before = self.start(&change, since);
+                        (change, before)
+                    }
+                    false => (change, before),
+                });
+        }
+    }
+
+    /// What commands in flight may have made of an index until clock `to`.
+    pub(super) fn supposed(&self, index: u32, to: u64) -> impl Iterator<Item = &Change> {
+        let of_index = move |change: &&Change| change.index == index;
+        self.in_flight
+            .iter()
+            .filter(move |flight| flight.era == self.era && flight.since <= to)
+            .filter_map(move |flight| flight.supposed.as_ref().filter(of_index))
     }
 
     /// The completion of a command, and what it changes.

@@ -270,14 +270,24 @@ impl Golden {
         let window = region.kind.is_window();
         if command.flags & flag::REMOTE_INV != 0 {
             refuse_if(!window && !region.remote_inv, Status::RemoteInv)?;
-            refuse_if(window && region.qpn != command.qpn, Status::KeyQp)?;
+            let bound = window && state == State::Valid;
+            refuse_if(bound && region.qpn != command.qpn, Status::KeyQp)?;
         }
         refuse_if(state != State::Valid, Status::KeyState)?;
         not_bound(region)?;
-        // Nothing but the state changes: the tags stay until the next registration or binding.
+        // Only the keys stay, until the next registration or binding.
+        let rest = Region {
+            remote_inv: region.remote_inv,
+            cap: region.cap,
+            log_page: region.log_page,
+            encoding: region.encoding,
+            lkey: region.lkey,
+            rkey: region.rkey,
+            ..self.blank(region.kind, region.index, region.gen, region.pd)
+        };
         Ok(Change {
             frees: bound_to(state, region),
-            ..Change::end(region.index, Some((State::Alloc, region.clone())))
+            ..Change::end(region.index, Some((State::Alloc, Arc::new(rest))))
         })
     }
 

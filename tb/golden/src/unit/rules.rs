@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::change::Change;
 use super::{Beats, Golden, Region, ADDRESS_SPACE};
 use crate::types::*;
 
@@ -246,12 +247,14 @@ impl Golden {
             .incarnations(index)
             .filter(|known| known.life.may_live(from, to))
             .collect();
+        let ends = self.supposed(index, to).any(|change| change.fence);
         // Two registrations of one index are never alive at once.
         match alive.iter().find(|known| known.life.lives(from, to)) {
-            Some(certain) => vec![Some(&certain.region)],
-            None => alive
+            Some(certain) if !ends => vec![Some(&certain.region)],
+            _ => alive
                 .iter()
                 .map(|known| Some(&known.region))
+                .chain(self.supposed(index, to).map(Change::newborn))
                 .chain([None])
                 .collect(),
         }

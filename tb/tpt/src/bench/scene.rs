@@ -205,7 +205,6 @@ impl Scene {
             gen,
             kind: Kind::Mr,
             pd: spec.pd,
-            qpn: 0,
             access: spec.access,
             start: spec.start,
             length: spec.length,
@@ -220,8 +219,8 @@ impl Scene {
             frame: table.frame(),
             lkey,
             rkey,
-            bound: 0,
             pages: Arc::new(spec.list.clone()),
+            ..Region::default()
         };
         let bytes: [u8; MPT_BYTES] = region.entry(State::Valid).encode();
         let at = self.rig.bench.entry_address(index);

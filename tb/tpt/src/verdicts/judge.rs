@@ -6,8 +6,8 @@
 use crate::tally::Judgement;
 use crate::verbs::{class_of_status, total, Class, Refusal, Side, Verb, Why, WC_STATUSES};
 
-use super::parse::{Case, Outcome, Transfer, NO_COMPLETION};
-use tpt_golden::types::Syndrome;
+use super::parse::{Action, Case, Outcome, Transfer, NO_COMPLETION};
+use tpt_golden::types::{Status, Syndrome};
 
 /// Driver name of the iWARP recordings. It reports a refused remote access as a torn connection.
 pub const IWARP: &str = "siw";
@@ -23,6 +23,10 @@ pub struct Traits {
     pub no_remote_right: bool,
     /// The remote region is one that the rules would have refused to register.
     pub refused_region: bool,
+    /// The remote key is that of a window.
+    pub window: bool,
+    /// The remote key is that of a window that the rules refuse to bind as it is listed.
+    pub refused_window: bool,
 }
 
 /// Judges a data transfer.
@@ -47,6 +51,78 @@ pub fn transfer(case: &Case, tr: &Transfer, refusals: &[Refusal], t: Traits) -> 
             None => Judgement::Agreed,
             Some(what) => Judgement::Disagreed(what),
         },
+    }
+}
+
+/// Judges a bind, an invalidation or an allocation; `refused` is the status of the command.
+pub fn command(case: &Case, refused: Option<Status>) -> Judgement {
+    let o = &case.outcome;
+    let same = refused.is_none() == o.accepted;
+    if case.flagged() {
+        return Judgement::Known(match (case.nothing_to_compare(), refused) {
+            (Some(why), _) => format!("{why} ({})", case.op),
+            _ if same => "same verdict".into(),
+            (_, Some(status)) => format!("{} refused: {}", case.op, command_rule(status)),
+            (_, None) => format!("{} accepted: the rules allow it", case.op),
+        });
+    }
+    let contradicts = match case.action {
+        Action::AllocateWindow(..) => (o.accepted != (o.errno == 0))
+            .then(|| format!("the recording contradicts itself: errno {}", o.errno)),
+        _ => contradiction(o),
+    };
+    if let Some(what) = contradicts {
+        return Judgement::Disagreed(what);
+    }
+    match refused {
+        None if same => Judgement::Agreed,
+        None => Judgement::Disagreed(format!("executed, but the recording says {}", status(case))),
+        Some(why) if !same => {
+            Judgement::Disagreed(format!("refused ({why}), but the recording says executed"))
+        }
+        Some(why) if fits_command(case, why) => Judgement::Agreed,
+        Some(why) => Judgement::Disagreed(format!(
+            "refused ({why}), but the recording says {}",
+            status(case)
+        )),
+    }
+}
+
+/// Statuses of a refused command. What the library sees by itself it may refuse at the post:
+/// protection domains, flags and lengths; that of iWARP knows neither windows nor LOCAL_INV.
+fn fits_command(case: &Case, why: Status) -> bool {
+    let o = &case.outcome;
+    let at_post = o.post_errno != 0;
+    match case.action {
+        Action::Bind(_) if at_post => matches!(
+            why,
+            Status::KeyPd | Status::MrPd | Status::BadFlags | Status::BadLength
+        ),
+        Action::Bind(_) => o.wc_status == "MW_BIND_ERR",
+        Action::LocalInvalidate(..) if at_post => case.driver == IWARP,
+        Action::LocalInvalidate(..) => class_of_status(&o.wc_status) == Some(Class::Local),
+        // The message has arrived, and the receive tells.
+        Action::SendInvalidate(..) => {
+            !at_post && o.wc_status == "SUCCESS" && o.resp_wc.iter().any(|s| s == "REM_INV_REQ_ERR")
+        }
+        _ => true,
+    }
+}
+
+/// The rule behind a status, in words.
+fn command_rule(status: Status) -> String {
+    match status {
+        Status::BadFlags => "a bind grants remote rights only".into(),
+        Status::BadWrap => "address + length past 2^64".into(),
+        Status::MrBounds => "a window lies inside its region".into(),
+        Status::MrPd | Status::KeyPd => {
+            "window, region and queue pair are of one protection domain".into()
+        }
+        Status::KeyKind => "only what is fast-registered or a type-2 window is invalidated".into(),
+        Status::KeyIndex | Status::KeyState | Status::KeyTag => {
+            "the key is not one that can be invalidated or bound".into()
+        }
+        other => other.to_string(),
     }
 }
 
@@ -198,6 +274,21 @@ fn rule_followed(case: &Case, refusals: &[Refusal], t: Traits) -> String {
             "same verdict, but the driver moved other bytes than asked".into()
         } else {
             "same verdict".into()
+        };
+    }
+    if t.window && !refusals.is_empty() {
+        let refused = refusals.iter().find(|r| r.side == Side::Remote);
+        return match refused.map(|r| r.why) {
+            _ if t.refused_window => {
+                "refused: a window that the rules refuse to bind does not exist".into()
+            }
+            Some(Why::Unit(Syndrome::Bounds | Syndrome::Wrap)) if t.zero_based => {
+                "refused: addresses of a ZERO_BASED window are offsets inside it".into()
+            }
+            Some(Why::Unit(Syndrome::Bounds | Syndrome::Wrap)) => {
+                "refused: a window has its own range".into()
+            }
+            _ => format!("refused through a window: {}", list(refusals)),
         };
     }
     let Some(first) = refusals.first() else {

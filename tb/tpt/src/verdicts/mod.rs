@@ -9,3 +9,4 @@ pub mod memory;
 pub mod parse;
 pub mod pinning;
 pub mod replay;
+mod windows;

@@ -40,6 +40,67 @@ pub struct Mr {
     pub state: MrState,
 }
 
+/// State of a listed window at the moment of the operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum WindowState {
+    /// Allocated, not bound.
+    Unbound,
+    /// Bound.
+    Bound,
+    /// Gone; the case is about its stale key.
+    Gone,
+}
+
+/// A window that is listed in a case.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Window {
+    /// Name inside the recording.
+    pub name: String,
+    /// Type 2 (2B), not type 1.
+    pub type2: bool,
+    /// Protection domain.
+    pub pd: u32,
+    /// Name of the region it is bound to; empty if to none.
+    pub mr: String,
+    /// First address.
+    pub va: u64,
+    /// Bytes.
+    pub length: u64,
+    /// Rights, and ZERO_BASED.
+    pub access: u32,
+    /// Recorded R_Key.
+    pub rkey: u32,
+    /// State at the moment of the operation.
+    pub state: WindowState,
+    /// Queue pair of a type-2 window.
+    pub qpn: u32,
+}
+
+/// A bind, with the keys as they were sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BindOp {
+    /// Name of the window.
+    pub window: String,
+    /// Name of the region.
+    pub mr: String,
+    /// First address.
+    pub addr: u64,
+    /// Bytes.
+    pub length: u64,
+    /// Rights, and ZERO_BASED.
+    pub access: u32,
+    /// R_Key that names the window.
+    pub mw_rkey: u32,
+    /// L_Key that names the region.
+    pub mr_lkey: u32,
+    /// R_Key that is asked for.
+    pub new_rkey: u32,
+    /// Number of the queue pair.
+    pub qpn: u32,
+    /// Its protection domain.
+    pub qp_pd: u32,
+}
+
 /// Memory under a registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mapping {
@@ -118,10 +179,17 @@ pub enum Action {
     Transfer(Transfer),
     /// A re-registration.
     Reregister,
-    /// A deregistration of the listed region with this name; no window is bound to it.
+    /// A deregistration of the listed region with this name.
     Deregister(String),
-    /// Something that needs windows or invalidation; the name of the operation.
-    Window(String),
+    /// A bind of a listed window.
+    Bind(BindOp),
+    /// An invalidation by the owner: key, protection domain of the queue pair.
+    LocalInvalidate(u32, u32),
+    /// A send that invalidates a key of the receiver.
+    SendInvalidate(Transfer, u32),
+    /// One of a sequence of allocations of a window whose keys are recorded: type 2, protection
+    /// domain.
+    AllocateWindow(bool, u32),
     /// The line says itself that it was not run.
     NotRun(String),
 }
@@ -168,8 +236,8 @@ pub struct Case {
     pub driver: String,
     /// Regions.
     pub mrs: Vec<Mr>,
-    /// Windows are listed.
-    pub windows: bool,
+    /// Windows.
+    pub windows: Vec<Window>,
     /// Name of the operation.
     pub op: String,
     /// What is to be done.
@@ -273,8 +341,7 @@ pub fn parse(p: &Place, line: &Object) -> Result<Case, BadInput> {
     } else {
         Vec::new()
     };
-    let windows = !listed.is_empty();
-    if windows && family != "G" {
+    if !listed.is_empty() && family != "G" {
         return Err(p.bad(
             format!("windows are listed in a line of family {family}"),
             "\"mws\" in lines of family G only",
@@ -288,10 +355,55 @@ pub fn parse(p: &Place, line: &Object) -> Result<Case, BadInput> {
         }
     }
 
+    let windows = listed
+        .iter()
+        .map(|w| parse_window(p, w))
+        .collect::<Result<Vec<_>, _>>()?;
+    for w in windows.iter().filter(|w| w.state == WindowState::Bound) {
+        named(p, "mws.mr", &w.mr, mrs.iter().map(|m| m.name.as_str()))?;
+    }
+
     // Lines that say themselves that nothing was observed carry only a part of the fields.
     let nothing = not_run.is_some() || unsupported;
     let action = match name {
-        "send_inv" | "local_inv" | "bind_mw" | "alloc_mw" => Action::Window(name.to_owned()),
+        "send_inv" | "local_inv" | "bind_mw" | "alloc_mw" if nothing => {
+            Action::NotRun(name.to_owned())
+        }
+        "send_inv" => {
+            Action::SendInvalidate(parse_transfer(p, &op, "send")?, op.u32(p, "inv_key")?)
+        }
+        "local_inv" => {
+            let pd = match op.one_of(p, "on", &["req", "resp"])? {
+                "req" => op.bits(p, "req_pd", 16)?,
+                _ => op.bits(p, "resp_pd", 16)?,
+            };
+            Action::LocalInvalidate(op.u32(p, "inv_key")?, pd as u32)
+        }
+        "bind_mw" => {
+            let bind = parse_bind(p, &op)?;
+            named(
+                p,
+                "op.mw",
+                &bind.window,
+                windows.iter().map(|w| w.name.as_str()),
+            )?;
+            named(
+                p,
+                "op.mr",
+                &bind.mr,
+                mrs.iter().map(|m: &Mr| m.name.as_str()),
+            )?;
+            Action::Bind(bind)
+        }
+        "alloc_mw" => {
+            let sub = line.opt_str(p, "sub")?.unwrap_or_default();
+            let type2 = match sub.get(..4) {
+                Some("mw1_") => false,
+                Some("mw2_") => true,
+                _ => op.bits(p, "mw_type", 2)? == 2,
+            };
+            Action::AllocateWindow(type2, op.bits(p, "qp_pd", 16)? as u32)
+        }
         "rereg_mr" if nothing => Action::NotRun(name.to_owned()),
         "rereg_mr" => Action::Reregister,
         "dereg_mr" if nothing => Action::NotRun(name.to_owned()),
@@ -303,15 +415,7 @@ pub fn parse(p: &Place, line: &Object) -> Result<Case, BadInput> {
                     "the name of a listed region",
                 ));
             }
-            let mut bound = false;
-            for w in &listed {
-                bound |= w.str(p, "state")? == "valid" && w.opt_str(p, "mr")? == Some(mr);
-            }
-            if bound {
-                Action::Window(name.to_owned())
-            } else {
-                Action::Deregister(mr.to_owned())
-            }
+            Action::Deregister(mr.to_owned())
         }
         "reg_mr" if nothing && !has(&op, &["addr", "length", "access", "qp_pd", "mapping"]) => {
             Action::NotRun(name.to_owned())
@@ -326,13 +430,19 @@ pub fn parse(p: &Place, line: &Object) -> Result<Case, BadInput> {
         }
         _ => Action::Transfer(parse_transfer(p, &op, name)?),
     };
-    let free = nothing || matches!(action, Action::Window(_) | Action::NotRun(_));
+    let free = nothing || matches!(action, Action::NotRun(_));
     let accepted = if free {
         outcome.flag(p, "accepted")?
     } else {
         outcome.bool(p, "accepted")?
     };
-    let is_transfer = matches!(action, Action::Transfer(_));
+    let is_transfer = matches!(
+        action,
+        Action::Transfer(_)
+            | Action::Bind(_)
+            | Action::LocalInvalidate(..)
+            | Action::SendInvalidate(..)
+    );
     if is_transfer && !free && !outcome.has("wc_status") {
         return Err(p.bad(
             "\"outcome.wc_status\" is missing",
@@ -455,6 +565,58 @@ fn parse_mr(p: &Place, mr: &Object) -> Result<Mr, BadInput> {
             MrState::Gone
         },
     })
+}
+
+fn parse_window(p: &Place, w: &Object) -> Result<Window, BadInput> {
+    let state = w.one_of(p, "state", &["free", "unbound", "valid", "deallocated"])?;
+    let number = w.u64(p, "type")?;
+    if number != 1 && number != 2 {
+        return Err(p.bad(format!("\"mws.type\" is {number}"), "1 or 2"));
+    }
+    Ok(Window {
+        name: w.str(p, "name")?.to_owned(),
+        type2: number == 2,
+        pd: w.bits(p, "pd", 16)? as u32,
+        mr: w.opt_str(p, "mr")?.unwrap_or_default().to_owned(),
+        va: w.u64(p, "va")?,
+        length: w.u64(p, "length")?,
+        access: w.u32(p, "access")?,
+        rkey: w.u32(p, "rkey")?,
+        state: match state {
+            "valid" => WindowState::Bound,
+            "deallocated" => WindowState::Gone,
+            _ => WindowState::Unbound,
+        },
+        qpn: w.bits(p, "qpn", 24)? as u32,
+    })
+}
+
+fn parse_bind(p: &Place, op: &Object) -> Result<BindOp, BadInput> {
+    Ok(BindOp {
+        window: op.str(p, "mw")?.to_owned(),
+        mr: op.str(p, "mr")?.to_owned(),
+        addr: op.u64(p, "addr")?,
+        length: op.u64(p, "length")?,
+        access: op.u32(p, "access")?,
+        mw_rkey: op.u32(p, "mw_rkey")?,
+        mr_lkey: op.u32(p, "mr_lkey")?,
+        new_rkey: op.u32(p, "new_rkey")?,
+        qpn: op.bits(p, "qpn", 24)? as u32,
+        qp_pd: op.bits(p, "qp_pd", 16)? as u32,
+    })
+}
+
+/// The name of something must be one that is listed.
+fn named<'a>(
+    p: &Place,
+    field: &str,
+    name: &str,
+    mut listed: impl Iterator<Item = &'a str>,
+) -> Result<(), BadInput> {
+    match listed.any(|known| known == name) {
+        true => Ok(()),
+        false => Err(p.bad(format!("\"{field}\" is {name:?}"), "a name that is listed")),
+    }
 }
 
 /// Only lines of family H may be one of a sequence.

@@ -14,8 +14,9 @@ use tpt_golden::types::{
 use super::judge::{self, Traits, IWARP};
 use super::keys::{self, Pair};
 use super::memory;
-use super::parse::{Action, Case, Mapping, Mr, MrState, Registration, Transfer};
+use super::parse::{Action, Case, Mapping, Mr, MrState, Registration, Transfer, WindowState};
 use super::pinning;
+use super::windows::{LiveWindow, WindowIdentity};
 use crate::addresses;
 use crate::tally::{Judgement, Tally};
 use crate::target::{self, Access1, Refused, Region, Target, TargetError, REQUESTER, RESPONDER};
@@ -37,7 +38,7 @@ pub(super) const UNMAPPED: &str = "memory that is not mapped";
 pub(super) const READ_ONLY: &str = "LOCAL_WRITE or MW_BIND on memory that is not writable";
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Identity {
+pub(super) struct Identity {
     pd: u32,
     va: u64,
     host_addr: u64,
@@ -48,7 +49,7 @@ struct Identity {
 }
 
 impl Identity {
-    fn of(mr: &Mr) -> Self {
+    pub(super) fn of(mr: &Mr) -> Self {
         Self {
             pd: mr.pd,
             va: mr.va,
@@ -62,8 +63,8 @@ impl Identity {
 }
 
 #[derive(Debug, Clone)]
-struct Live {
-    region: Region,
+pub(super) struct Live {
+    pub(super) region: Region,
     frames: FrameList,
 }
 
@@ -71,9 +72,11 @@ struct Live {
 #[derive(Debug, Clone)]
 struct Sent {
     side: Side,
-    /// Region that the recorded key names, for the check of addresses.
+    /// Region that the recorded key names (that of the window, if it names one), for the check of
+    /// addresses.
     region: Option<Identity>,
-    va: u64,
+    /// First byte inside the region.
+    at: u64,
     len: u32,
 }
 
@@ -90,15 +93,15 @@ struct Waiting {
 #[derive(Debug, Default)]
 pub struct Replayer {
     // Ordered, so that a run does not depend on the process.
-    live: BTreeMap<Identity, Live>,
-    live_keys: HashSet<u32>,
+    pub(super) live: BTreeMap<Identity, Live>,
+    pub(super) live_keys: HashSet<u32>,
+    pub(super) windows: BTreeMap<WindowIdentity, LiveWindow>,
+    pub(super) stale_windows: BTreeMap<WindowIdentity, Key>,
     stale: BTreeMap<Identity, (Key, Key)>,
     refused: BTreeMap<Identity, Status>,
     sequence: VecDeque<Region>,
     waiting: Vec<Waiting>,
     batch: Vec<Access1>,
-    /// Items left out because they need windows or invalidation, by operation.
-    pub left_out: BTreeMap<String, u64>,
     /// Local elements of ZERO_BASED regions that were given as offsets.
     pub rebased: u64,
     /// Accesses that were sent.
@@ -127,7 +130,7 @@ pub fn stream(qpn: u32) -> u8 {
     (qpn.wrapping_mul(0x9e37_79b1) >> 26) as u8
 }
 
-fn pd(recorded: u32) -> u32 {
+pub(super) fn pd(recorded: u32) -> u32 {
     PD_BASE + recorded
 }
 
@@ -173,10 +176,6 @@ impl Replayer {
         tally: &mut Tally,
     ) -> Result<(), TargetError> {
         let j = match &case.action {
-            _ if case.windows && !matches!(case.action, Action::Deregister(_)) => {
-                self.leave_out(&case.op)
-            }
-            Action::Window(op) => self.leave_out(op),
             Action::NotRun(op) => match case.nothing_to_compare() {
                 Some(why) => Judgement::Known(format!("{why} ({op})")),
                 None => Judgement::Disagreed("not run, and not flagged".into()),
@@ -191,15 +190,16 @@ impl Replayer {
                 self.flush(t, file, tally)?;
                 self.deregister_case(t, file, &case, name, tally)?
             }
+            Action::Bind(bind) => self.bind_case(t, file, &case, bind, tally)?,
+            Action::LocalInvalidate(key, qp_pd) => {
+                self.local_case(t, file, &case, (*key, *qp_pd), tally)?
+            }
+            Action::SendInvalidate(tr, key) => self.send_case(t, file, &case, (tr, *key), tally)?,
+            Action::AllocateWindow(type2, pd) => self.allocate_case(t, &case, *type2, *pd)?,
             Action::Transfer(_) => return self.transfer_case(t, file, case, tally),
         };
         record(tally, file, &case, j);
         Ok(())
-    }
-
-    fn leave_out(&mut self, op: &str) -> Judgement {
-        *self.left_out.entry(op.to_owned()).or_default() += 1;
-        Judgement::NeedsWindows
     }
 
     /// Judges what is still waiting and deregisters everything.
@@ -213,11 +213,14 @@ impl Replayer {
         while let Some(region) = self.sequence.pop_front() {
             self.drop_region(t, region)?;
         }
+        let windows: Vec<_> = self.windows.keys().cloned().collect();
+        self.drop_windows(t, &windows)?;
         let left: Vec<_> = self.live.keys().cloned().collect();
         for identity in left {
             self.retire(t, &identity)?;
         }
         self.stale.clear();
+        self.stale_windows.clear();
         self.refused.clear();
         Ok(())
     }
@@ -279,8 +282,9 @@ impl Replayer {
         }))
     }
 
-    /// Makes the registered set that of the case. Returns the key pairs of the listed regions.
-    fn prepare(
+    /// Makes the registered set, and the set of windows, that of the case. Returns the key pairs of
+    /// what is listed.
+    pub(super) fn prepare(
         &mut self,
         t: &mut dyn Target,
         file: &str,
@@ -299,7 +303,23 @@ impl Replayer {
             .filter(|k| !wanted.contains(k))
             .cloned()
             .collect();
+        let listed: HashSet<WindowIdentity> = case
+            .windows
+            .iter()
+            .map(|w| WindowIdentity::of(case, w))
+            .collect();
+        let unlisted: Vec<_> = self
+            .windows
+            .keys()
+            .filter(|k| !listed.contains(k))
+            .cloned()
+            .collect();
+        let new_windows = listed
+            .iter()
+            .any(|k| !self.windows.contains_key(k) && !self.stale_windows.contains_key(k));
         let change = !unwanted.is_empty()
+            || !unlisted.is_empty()
+            || new_windows
             || !self.sequence.is_empty()
             || case.mrs.iter().any(|m| {
                 let id = Identity::of(m);
@@ -315,6 +335,7 @@ impl Replayer {
             while let Some(region) = self.sequence.pop_front() {
                 self.drop_region(t, region)?;
             }
+            self.drop_windows(t, &unlisted)?;
             for identity in &unwanted {
                 self.retire(t, identity)?;
             }
@@ -368,6 +389,10 @@ impl Replayer {
                 pairs.push((mr.state == MrState::Gone, pair));
             }
         }
+        match self.make_windows(t, case)? {
+            Ok(windows) => pairs.extend(windows),
+            Err(what) => return Ok(Err(what)),
+        }
         // A key that was issued again belongs to the region that is alive.
         pairs.sort_by_key(|(gone, _)| *gone);
         Ok(Ok(pairs.into_iter().map(|(_, pair)| pair).collect()))
@@ -405,18 +430,32 @@ impl Replayer {
             tr.receive.as_deref(),
             rules,
         );
-        let traits = traits(&case, tr);
+        let traits = self.traits(&case, tr);
         let first = self.batch.len();
         let mut sent = Vec::with_capacity(plan.steps.len());
         for step in &plan.steps {
-            let listed = listed(&case.mrs, step);
+            let window = self.window_of(&case, step.key);
+            let window = window.filter(|_| step.side == Side::Remote);
+            let listed = match window {
+                Some((w, _)) => case.mrs.iter().find(|mr| mr.name == w.mr),
+                None => listed(&case.mrs, step),
+            };
             let mut va = step.va;
+            let mut at = va;
             if let Some(mr) = listed {
                 // Both drivers ignore ZERO_BASED, and programs give them addresses. The unit's
                 // driver would hand the offset to the unit.
                 if step.side != Side::Remote && Access(mr.access).contains(Access::ZERO_BASED) {
                     va = va.wrapping_sub(mr.va);
                     self.rebased += 1;
+                }
+                let zero_based = |access| Access(access).contains(Access::ZERO_BASED);
+                at = match window {
+                    Some((w, _)) if zero_based(w.access) => va.wrapping_add(w.va),
+                    _ => va,
+                };
+                if !zero_based(mr.access) {
+                    at = at.wrapping_sub(mr.va);
                 }
             }
             let key = keys::replace(step.key, step.op.role(), &pairs, &self.live_keys);
@@ -440,7 +479,7 @@ impl Replayer {
             sent.push(Sent {
                 side: step.side,
                 region: listed.map(Identity::of),
-                va,
+                at,
                 len: step.len,
             });
         }
@@ -457,7 +496,7 @@ impl Replayer {
         Ok(())
     }
 
-    fn flush(
+    pub(super) fn flush(
         &mut self,
         t: &mut dyn Target,
         file: &str,
@@ -480,15 +519,10 @@ impl Replayer {
                     .as_ref()
                     .and_then(|id| self.live.get(id).map(|l| (id, l)))
                 {
-                    let base = if Access(id.access).contains(Access::ZERO_BASED) {
-                        0
-                    } else {
-                        id.va
-                    };
                     let checked = addresses::check(
                         &live.frames,
                         id.host_addr & 0xfff,
-                        sent.va.wrapping_sub(base),
+                        sent.at,
                         sent.len,
                         &answer.segments,
                     );
@@ -530,6 +564,24 @@ impl Replayer {
         let Some(live) = self.live.get(&id).cloned() else {
             return Ok(verdict(case, Some("a region that does not exist"), None));
         };
+        let bound = case
+            .windows
+            .iter()
+            .any(|w| w.mr == name && self.window_of(case, w.rkey).is_some_and(|(_, b)| b));
+        if bound {
+            let status = t.deregister(live.region.id)?;
+            if status != Status::Bound {
+                // It may be gone: nothing is known of it any more.
+                return Err(TargetError::Mismatch {
+                    clock: t.clock(),
+                    text: format!("a region with windows: deregistering it ends with {status}"),
+                });
+            }
+            return Ok(match self.bound_region(t, case, live.region.id)? {
+                Some(what) => Judgement::Disagreed(what),
+                None => verdict(case, Some("windows are bound"), None),
+            });
+        }
         self.retire(t, &id)?;
         let mut stale = vec![probe(
             live.region.lkey,
@@ -804,11 +856,26 @@ fn verdict(case: &Case, refused: Option<&'static str>, mapping: Option<Mapping>)
     }
     if accepted == o.accepted {
         Judgement::Agreed
+    } else if accepted && asks_for_flush(case) && o.errno == EINVAL {
+        // Not flagged: to that kernel the rights of FLUSH are unknown flags.
+        Judgement::Known("registration accepted: rights of FLUSH exist".into())
     } else {
         Judgement::Disagreed(match refused {
             Some(why) => format!("refused ({why}), but the recording says accepted"),
             None => format!("accepted, but the recording says errno {}", o.errno),
         })
+    }
+}
+
+/// Errno of an invalid argument.
+const EINVAL: i64 = 22;
+
+/// A registration with a right that the recorded kernel does not know.
+fn asks_for_flush(case: &Case) -> bool {
+    let flush = Access::FLUSH_GLOBAL | Access::FLUSH_PERSISTENT;
+    match &case.action {
+        Action::Register(r) | Action::KeySequence(r) => Access(r.access).intersects(flush),
+        _ => false,
     }
 }
 
@@ -850,7 +917,22 @@ fn listed<'a>(mrs: &'a [Mr], step: &Step) -> Option<&'a Mr> {
         .min_by_key(|m| m.state == MrState::Gone)
 }
 
-fn traits(case: &Case, tr: &Transfer) -> Traits {
+impl Replayer {
+    fn traits(&self, case: &Case, tr: &Transfer) -> Traits {
+        let window = tr.remote.and_then(|(_, rkey)| self.window_of(case, rkey));
+        match window {
+            Some((w, bound)) => Traits {
+                zero_based: Access(w.access).contains(Access::ZERO_BASED),
+                window: true,
+                refused_window: w.state == WindowState::Bound && !bound,
+                ..Traits::default()
+            },
+            None => region_traits(case, tr),
+        }
+    }
+}
+
+fn region_traits(case: &Case, tr: &Transfer) -> Traits {
     let Some((_, rkey)) = tr.remote else {
         return Traits::default();
     };
@@ -862,5 +944,6 @@ fn traits(case: &Case, tr: &Transfer) -> Traits {
         iova: mr.va != mr.host_addr,
         no_remote_right: !Access(mr.access).intersects(Access::ANY_REMOTE),
         refused_region: refused_by_rule(mr.va, mr.length) == Some(Status::BadWrap),
+        ..Traits::default()
     }
 }

@@ -11,6 +11,8 @@
 //! finish_dereg  completion OK: free table, then unpin;  PENDING: keep all until the final one
 //! ```
 //!
+//! Fast-registration regions are in [`fast`], windows in [`window`], physical regions in [`phys`].
+//!
 //! Every operation exists in two phases, so that traffic can run between them, and as one blocking
 //! call over a [`CommandPort`]. Between the phases a handle owns the pages and the table; nothing is
 //! freed while the hardware might still use it. If it is not known whether the hardware does (the
@@ -40,6 +42,10 @@
 //! # Ok::<(), tpt_golden::driver::DriverError>(())
 //! ```
 
+pub mod fast;
+pub mod phys;
+pub mod window;
+
 use crate::frames::{FrameList, Page};
 use crate::host::{FrameRun, Host, HostError, PhysRange, Pid, Pinned, FRAME, LOG_FRAME};
 use crate::mem::PhysMem;
@@ -55,6 +61,8 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(i32)]
 pub enum Errno {
+    /// Not permitted: physical regions, or objects of two protection domains.
+    Eperm = 1,
     /// Input/output error: the hardware or the way to it failed.
     Eio = 5,
     /// Try again.
@@ -123,6 +131,27 @@ pub enum DriverError {
     /// Re-registration that changes nothing.
     #[error("nothing to change")]
     NothingToChange,
+    /// Queue pair numbers have 24 bits.
+    #[error("queue pair {0:#x} does not exist")]
+    Qpn(u32),
+    /// A fast-registration region of no pages, or of more than the unit takes.
+    #[error("a page list of {0} pages")]
+    ListLength(u32),
+    /// Pages are to be mapped that were pinned for reading only, or for nothing at all.
+    #[error("no pages are mapped that allow the access")]
+    NotMapped,
+    /// The region is registered: the device uses its page list.
+    #[error("the region is registered")]
+    Registered,
+    /// The region is not registered, or the window not bound.
+    #[error("nothing to invalidate")]
+    NotRegistered,
+    /// A window and its region are of two protection domains.
+    #[error("window and region are of two protection domains")]
+    TwoDomains,
+    /// Physical regions are not allowed.
+    #[error("physical regions are not allowed")]
+    NotPermitted,
     /// No table could be built.
     #[error(transparent)]
     Mtt(#[from] MttError),
@@ -152,6 +181,9 @@ impl DriverError {
         match self {
             ZeroLength | Wrap { .. } | UnknownFlags(_) | NoLocalWrite | Pd(_) => Errno::Einval,
             PageOffset { .. } | FrameCount { .. } | NothingToChange => Errno::Einval,
+            Qpn(_) | ListLength(_) | NotMapped | NotRegistered => Errno::Einval,
+            Registered => Errno::Ebusy,
+            TwoDomains | NotPermitted => Errno::Eperm,
             OnDemand => Errno::Eopnotsupp,
             Mtt(MttError::Host(e)) | Host(e) => match e {
                 HostError::OutOfMemory | HostError::TooManyUsers { .. } => Errno::Enomem,
@@ -162,6 +194,7 @@ impl DriverError {
             Refused(status) => match status {
                 Status::NoIndex => Errno::Enomem,
                 Status::Bound => Errno::Ebusy,
+                Status::Privilege => Errno::Eperm,
                 Status::Busy => Errno::Eagain,
                 Status::Bus | Status::MptBad | Status::Disabled => Errno::Eio,
                 _ => Errno::Einval,
@@ -263,6 +296,8 @@ pub struct Caps {
     pub max_levels: u8,
     /// Page sizes as a mask: bit n stands for 2^n bytes.
     pub page_sizes: u64,
+    /// Physical regions are allowed.
+    pub phys: bool,
 }
 
 impl Default for Caps {
@@ -270,6 +305,7 @@ impl Default for Caps {
         Self {
             max_levels: 3,
             page_sizes: PAGE_SIZES,
+            phys: false,
         }
     }
 }
@@ -499,7 +535,23 @@ pub struct Driver {
     next_id: u16,
     /// Commands without their final completion.
     outstanding: HashSet<u16>,
-    lost: Vec<Backing>,
+    lost: Vec<Lost>,
+}
+
+/// Memory that the hardware might still use.
+#[derive(Debug)]
+struct Lost {
+    table: Option<Table>,
+    pinned: Option<Pinned>,
+}
+
+impl From<Backing> for Lost {
+    fn from(backing: Backing) -> Lost {
+        Lost {
+            table: Some(backing.table),
+            pinned: Some(backing.pinned),
+        }
+    }
 }
 
 impl Default for Driver {
@@ -537,8 +589,13 @@ impl Driver {
 
     /// Frees the memory of lost registrations. Right only after the device was reset.
     pub fn release_lost(&mut self, host: &mut Host) {
-        for backing in self.lost.drain(..) {
-            backing.release(host);
+        for lost in self.lost.drain(..) {
+            if let Some(table) = lost.table {
+                table.free(host);
+            }
+            if let Some(pinned) = lost.pinned {
+                host.unpin(pinned);
+            }
         }
     }
 
@@ -589,14 +646,14 @@ impl Driver {
             }
             // Registration knows no PENDING.
             Ok(_) => {
-                self.lost.push(backing);
+                self.lost.push(backing.into());
                 Err(DriverError::WrongCompletion {
                     expected: id,
                     got: id,
                 })
             }
             Err(e) => {
-                self.lost.push(backing);
+                self.lost.push(backing.into());
                 Err(e)
             }
         }
@@ -668,7 +725,7 @@ impl Driver {
             Err(e) => {
                 match e {
                     PortError::NotSent(_) => self.abort_reg(host, handle),
-                    PortError::Lost(_) => self.lost.push(handle.backing),
+                    PortError::Lost(_) => self.lost.push(handle.backing.into()),
                 }
                 Err(e.into())
             }
@@ -677,12 +734,7 @@ impl Driver {
 
     /// Pins the memory and writes the table.
     fn build(&self, host: &mut Host, args: &RegArgs) -> Result<Backing, DriverError> {
-        let pinned = match &args.memory {
-            Memory::Process { pid, addr } => {
-                host.pin(*pid, *addr, args.length, needs_write(args.access))?
-            }
-            Memory::Frames(list) => pin_list(host, list, args)?,
-        };
+        let pinned = pin(host, args)?;
         match self.build_table(host, args, &pinned) {
             Ok((list, table)) => Ok(Backing {
                 table,
@@ -770,7 +822,7 @@ impl Driver {
             Ok(Status::Ok) => Ok(DeregOutcome::Done(mr.backing.release(host))),
             Ok(status) => Err(Unchanged::new(mr, DriverError::Refused(status))),
             Err(error) => {
-                self.lost.push(mr.backing);
+                self.lost.push(mr.backing.into());
                 Err(Unchanged { mr: None, error })
             }
         }
@@ -794,7 +846,7 @@ impl Driver {
             Ok(completion) => self.finish_dereg(host, handle, &completion),
             Err(e @ PortError::NotSent(_)) => Err(Unchanged::new(self.abort_dereg(handle), e)),
             Err(e @ PortError::Lost(_)) => {
-                self.lost.push(handle.mr.backing);
+                self.lost.push(handle.mr.backing.into());
                 Err(Unchanged {
                     mr: None,
                     error: e.into(),
@@ -924,8 +976,8 @@ impl Driver {
     }
 
     fn lose_rereg(&mut self, handle: ReregHandle) {
-        self.lost.push(handle.mr.backing);
-        self.lost.extend(handle.backing);
+        self.lost.push(handle.mr.backing.into());
+        self.lost.extend(handle.backing.map(Lost::from));
     }
 
     /// `ibv_rereg_mr`, blocking until the first completion.
@@ -998,6 +1050,16 @@ impl Driver {
                 Err(e.into())
             }
         }
+    }
+}
+
+/// Pins the memory of a registration, for what its rights need.
+fn pin(host: &mut Host, args: &RegArgs) -> Result<Pinned, DriverError> {
+    match &args.memory {
+        Memory::Process { pid, addr } => {
+            Ok(host.pin(*pid, *addr, args.length, needs_write(args.access))?)
+        }
+        Memory::Frames(list) => pin_list(host, list, args),
     }
 }
 
