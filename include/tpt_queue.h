@@ -72,7 +72,6 @@ extern "C" {
 #define TPT_ENC_RAW 0  // address only, all zero is "not present"
 #define TPT_ENC_FLAGGED 1  // bit 0 present and readable, bit 1 writable
 #define TPT_ENC_CHECKED 2  // reserved
-#define TPT_ENC_NONE 3  // not in memory: frames of a physical region, not judged
 
 // Bits of `flags`.
 #define TPT_FLAG_REMOTE_INV (1u << 0)  // ALLOC_MR: allowed; INVALIDATE: it is a remote one
