@@ -405,6 +405,9 @@ extern "C" {
 #define TPT_CSR__QUEUE_STATUS__ERROR_bm 0x4
 #define TPT_CSR__QUEUE_STATUS__ERROR_bp 2
 #define TPT_CSR__QUEUE_STATUS__ERROR_bw 1
+#define TPT_CSR__QUEUE_STATUS__FULL_bm 0x8
+#define TPT_CSR__QUEUE_STATUS__FULL_bp 3
+#define TPT_CSR__QUEUE_STATUS__FULL_bw 1
 
 // reg - tpt_csr.CMDQ_BASE_LO
 #define TPT_CSR__CMDQ_BASE_LO__PAGE_bm 0xfffff000

@@ -19,6 +19,9 @@ rtl/tpt_client_tags.sv
 rtl/tpt_client.sv
 rtl/tpt_fence.sv
 rtl/tpt_reg_engine.sv
+rtl/tpt_cmd_queue.sv
+rtl/tpt_cmd_arb.sv
+rtl/tpt_wr_arb.sv
 rtl/gen/tpt_csr_regs.sv
 rtl/tpt_csr.sv
 rtl/tpt_refusal_log.sv

@@ -10,7 +10,8 @@
 ///
 /// * source 0, registration engine: 64 bytes, one read outstanding, answered as one word;
 /// * source 1, MPT look-ups of each lane: 64 bytes, one burst per context;
-/// * source 2, MTT walks of each lane: one beat per context.
+/// * source 2, MTT walks of each lane: one beat per context;
+/// * source 3, command queue: 128 bytes, one read outstanding, answered beat by beat.
 ///
 /// Any number of reads may be outstanding and answers may come in any order, beats of different
 /// IDs interleaved. RREADY is always high. Answers that carry another reset generation belong to a
@@ -24,9 +25,12 @@ module tpt_axi_rd
   parameter int unsigned CtxW     = 4,
   /// Lanes, a power of two.
   parameter int unsigned Lanes    = 1,
+  /// The command queue is there.
+  parameter int unsigned CmdQueue = 1,
   localparam int unsigned LaneLog = $clog2(Lanes),
   localparam int unsigned AxiIdW  = CtxW + LaneLog + 4,
-  localparam int unsigned Beats   = MptW / AxiDataW
+  localparam int unsigned Beats   = MptW / AxiDataW,
+  localparam int unsigned QueBeats = QueueSlotW / AxiDataW
 ) (
   input  logic                clk_i,
   input  logic                rst_ni,
@@ -55,7 +59,13 @@ module tpt_axi_rd
   input  logic [Lanes-1:0][CtxW-1:0] mtt_ctx_i,
   input  logic [Lanes-1:0][63:0]     mtt_addr_i,
   output logic [Lanes-1:0]           mtt_r_valid_o,
-  // Answer, for MPT and MTT; its context one clock ahead
+  // Command queue
+  input  logic                que_valid_i,
+  output logic                que_ready_o,
+  input  logic [63:0]         que_addr_i,
+  output logic                que_r_valid_o,
+  output logic                que_r_last_o,
+  // Answer, for MPT, MTT and the queue; its context one clock ahead
   output logic [CtxW-1:0]     r_pre_ctx_o,
   output logic [CtxW-1:0]     r_ctx_o,
   output logic [AxiDataW-1:0] r_data_o,
@@ -80,13 +90,15 @@ module tpt_axi_rd
   localparam logic [1:0] SrcEng = 2'd0;
   localparam logic [1:0] SrcMpt = 2'd1;
   localparam logic [1:0] SrcMtt = 2'd2;
+  localparam logic [1:0] SrcQue = 2'd3;
 
   // ---------------------------------------------------------------------------------------------
   // Addresses: round robin over the sources that will have one, into one register. If none will,
   // the clock is for the first lane's walks, which may then have one unannounced.
   // ---------------------------------------------------------------------------------------------
-  // Source number n: 0 engine, then the MPT look-ups, then the walks.
-  localparam int unsigned Sources = 1 + 2 * Lanes;
+  // Source number n: 0 engine, then the MPT look-ups, then the walks, then the command queue.
+  localparam int unsigned SrcEnd  = 1 + 2 * Lanes;
+  localparam int unsigned Sources = SrcEnd + CmdQueue;
   localparam int unsigned PickW   = $clog2(Sources);
 
   logic                             ar_free, pick_any;
@@ -117,8 +129,20 @@ module tpt_axi_rd
   // The owner of a clock is chosen the clock before, so that nobody's `ready` waits for a `valid`.
   logic [Sources-1:0] valid, soon;
   logic [PickW-1:0]   pick_d;
-  assign valid = {mtt_valid_i, mpt_valid_i, eng_valid_i};
-  assign soon  = {mtt_soon_i, mpt_soon_i, eng_valid_i && !eng_ready_o};
+  assign valid[SrcEnd-1:0] = {mtt_valid_i, mpt_valid_i, eng_valid_i};
+  assign soon[SrcEnd-1:0]  = {mtt_soon_i, mpt_soon_i, eng_valid_i && !eng_ready_o};
+  if (CmdQueue != 0) begin : g_queue
+    assign id[SrcEnd]    = make_id(gen_i, 2'd0, SrcQue, '0);
+    assign addr[SrcEnd]  = que_addr_i;
+    assign valid[SrcEnd] = que_valid_i;
+    assign soon[SrcEnd]  = que_valid_i && !que_ready_o;
+    assign que_ready_o   = mine_q[SrcEnd] && ar_free;
+    `TPT_ASSUME(QueAligned_A, !que_valid_i || que_addr_i[6:0] == '0)
+  end else begin : g_no_queue
+    logic unused_que;
+    assign unused_que  = ^{que_valid_i, que_addr_i};
+    assign que_ready_o = 1'b0;
+  end
   tpt_rr_arb #(.N(Sources)) u_arb (
     .clk_i, .rst_ni,
     .req_i (soon),
@@ -137,7 +161,7 @@ module tpt_axi_rd
     end
   end
   assign ar_free = !m_axi_arvalid_o || m_axi_arready_i;
-  assign {mtt_ready_o, mpt_ready_o, eng_ready_o} = mine_q & {Sources{ar_free}};
+  assign {mtt_ready_o, mpt_ready_o, eng_ready_o} = mine_q[SrcEnd-1:0] & {SrcEnd{ar_free}};
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) m_axi_arvalid_o <= 1'b0;
@@ -147,7 +171,8 @@ module tpt_axi_rd
     if (ar_free) begin
       m_axi_arid_o   <= id[pick_q];
       m_axi_araddr_o <= addr[pick_q];
-      m_axi_arlen_o  <= (32'(pick_q) > Lanes) ? '0 : 8'(Beats - 1);
+      m_axi_arlen_o  <= (32'(pick_q) <= Lanes) ? 8'(Beats - 1)
+                                               : ((32'(pick_q) < SrcEnd) ? '0 : 8'(QueBeats - 1));
     end
   end
   assign m_axi_arsize_o  = 3'($clog2(AxiDataW / 8));
@@ -187,6 +212,8 @@ module tpt_axi_rd
     assign mtt_r_valid_o[l] = r_valid_q && r_src_q == SrcMtt && 32'(r_lane_q) == l;
   end
   assign mpt_r_last_o  = r_last_q;
+  assign que_r_valid_o = r_valid_q && r_src_q == SrcQue;
+  assign que_r_last_o  = r_last_q;
   assign r_ctx_o       = r_ctx_q;
   assign r_data_o      = r_data_q;
   assign r_err_o       = r_err_q;

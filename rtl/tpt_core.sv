@@ -43,6 +43,8 @@ module tpt_core
   parameter int unsigned Lanes       = 1,
   /// Neighbouring pages of a request can be merged into one segment: 0 leaves it out.
   parameter int unsigned MergeSegs   = 1,
+  /// Command and completion queue in host memory: 0 leaves them out.
+  parameter int unsigned CmdQueue    = 1,
   localparam int unsigned CtxW   = $clog2(NumContexts),
   localparam int unsigned AxiIdW = CtxW + $clog2(Lanes) + 4
 ) (
@@ -177,8 +179,15 @@ module tpt_core
   logic [31:0]                   log_count;
   refusal_t [NumLog-1:0]         log_entry;
   logic [NumLog-1:0][1:0]        log_client;
-  // Settings of parts that are not built yet: page fault queue, queues in memory, host windows.
-  logic                          fault_pop, queue_enable, queue_arm;
+  // Queues in memory
+  logic                          queue_enable, queue_arm, queue_enabled, queue_busy, queue_error;
+  logic                          queue_full, queue_event, queue_ev_bus;
+  logic [31:0]                   doorbell_value;
+  logic                          cmdq_tail_bad, cplq_head_bad;
+  logic [15:0]                   cmdq_head, cplq_tail;
+
+  // Settings of parts that are not built yet: page fault queue, host windows.
+  logic                          fault_pop;
   logic [63:0]                   cmdq_base, cplq_base;
   logic [4:0]                    cmdq_log_size, cplq_log_size;
   logic [15:0]                   cmdq_tail, cplq_head;
@@ -186,15 +195,14 @@ module tpt_core
   logic [NumHostwinBaseLo-1:0]             window_enable;
   logic [NumHostwinBaseLo-1:0][FrameW-1:0] window_base, window_limit;
   logic unused_parts;
-  assign unused_parts = ^{fault_pop, queue_enable, queue_arm, cmdq_base, cplq_base,
-                          cmdq_log_size, cplq_log_size, cmdq_tail, cplq_head, cmdq_doorbell,
-                          cplq_doorbell, window_enable, window_base, window_limit};
+  assign unused_parts = ^{fault_pop, cmdq_doorbell, cplq_doorbell, cmdq_base[11:0],
+                          cplq_base[11:0], window_enable, window_base, window_limit};
 
   tpt_csr #(
     .NumClients(NumClients), .NumContexts(NumContexts), .NumStreams(NumStreams),
     .MptSets(MptSets), .MptWays(MptWays), .MttSets(MttSets), .MttWays(MttWays),
     .AxiDataW(AxiDataW), .MaxLevels(MaxLevels), .Lanes(Lanes), .MergeSegs(MergeSegs),
-    .Frmr(1)
+    .Frmr(1), .Queues(CmdQueue)
   ) u_csr (
     .clk_i, .rst_ni,
     .s_axil_awaddr_i, .s_axil_awvalid_i, .s_axil_awready_o,
@@ -244,12 +252,16 @@ module tpt_core
     .cplq_log_size_o    (cplq_log_size),
     .cplq_head_o        (cplq_head),
     .cplq_doorbell_o    (cplq_doorbell),
-    .cmdq_head_i        (16'd0),        // no queues: commands come on their channel
-    .cplq_tail_i        (16'd0),
-    .queue_enabled_i    (1'b0),
-    .queue_busy_i       (1'b0),
-    .queue_error_i      (1'b0),
-    .queue_event_i      (1'b0),
+    .cmdq_head_i        (cmdq_head),
+    .cplq_tail_i        (cplq_tail),
+    .queue_enabled_i    (queue_enabled),
+    .queue_busy_i       (queue_busy),
+    .queue_error_i      (queue_error),
+    .queue_full_i       (queue_full),
+    .queue_event_i      (queue_event && queue_arm),
+    .doorbell_value_o   (doorbell_value),
+    .cmdq_tail_bad_i    (cmdq_tail_bad),
+    .cplq_head_bad_i    (cplq_head_bad),
     .window_enable_o    (window_enable),
     .window_base_o      (window_base),
     .window_limit_o     (window_limit)
@@ -279,10 +291,21 @@ module tpt_core
   logic [FieldW-1:0] inv_field;
   logic [IndexW-1:0] sweep_index;
   logic              eng_ev_bus, eng_ev_bad, eng_ev_time;
+  logic              eng_cmd_valid, eng_cmd_ready, eng_cmd_src;
+  logic              eng_cpl_valid, eng_cpl_ready, eng_cpl_src;
+  cmd_t              eng_cmd;
+  cpl_t              eng_cpl;
 
   tpt_reg_engine #(.MaxLevels(MaxLevels)) u_engine (
     .clk_i, .rst_ni,
-    .cmd_valid_i, .cmd_ready_o, .cmd_i, .cpl_valid_o, .cpl_ready_i, .cpl_o,
+    .cmd_valid_i   (eng_cmd_valid),
+    .cmd_ready_o   (eng_cmd_ready),
+    .cmd_i         (eng_cmd),
+    .cmd_src_i     (eng_cmd_src),
+    .cpl_valid_o   (eng_cpl_valid),
+    .cpl_ready_i   (eng_cpl_ready),
+    .cpl_o         (eng_cpl),
+    .cpl_src_o     (eng_cpl_src),
     .enable_i      (csr_enable),
     .plain_i       (csr_plain),
     .phys_i        (csr_phys),
@@ -324,14 +347,139 @@ module tpt_core
     .err_fence_time_o(eng_ev_time)
   );
 
+  // ---------------------------------------------------------------------------------------------
+  // Command queue: shares the engine with the direct channel, and the write port with the engine
+  // ---------------------------------------------------------------------------------------------
+  logic                wr_valid, wr_ready, wr_done;
+  logic [63:0]         wr_addr;
+  logic [MptW-1:0]     wr_data;
+  logic                que_rd_valid, que_rd_ready, que_r_valid, que_r_last;
+  logic [63:0]         que_rd_addr;
+  logic [AxiDataW-1:0] r_data;
+  logic                r_err;
+
+  assign cpl_o = eng_cpl;
+
+  if (CmdQueue != 0) begin : g_cmd_queue
+    logic            que_cmd_valid, que_cmd_ready, que_cpl_valid, que_cpl_ready;
+    cmd_t            que_cmd;
+    logic            que_wr_valid, que_wr_ready, que_wr_done;
+    logic [63:0]     que_wr_addr;
+    logic [MptW-1:0] que_wr_data;
+    logic            unused_clear;
+
+    tpt_cmd_queue #(.AxiDataW(AxiDataW)) u_queue (
+      .clk_i, .rst_ni,
+      .enable_i       (queue_enable),
+      .cmdq_base_i    (cmdq_base[63:12]),
+      .cmdq_log_size_i(cmdq_log_size),
+      .cplq_base_i    (cplq_base[63:12]),
+      .cplq_log_size_i(cplq_log_size),
+      .cmdq_tail_i    (cmdq_tail),
+      .cplq_head_i    (cplq_head),
+      .db_value_i     (doorbell_value),
+      .cmdq_tail_bad_o(cmdq_tail_bad),
+      .cplq_head_bad_o(cplq_head_bad),
+      .db_clear_o     (unused_clear),
+      .cmdq_head_o    (cmdq_head),
+      .cplq_tail_o    (cplq_tail),
+      .enabled_o      (queue_enabled),
+      .busy_o         (queue_busy),
+      .error_o        (queue_error),
+      .full_o         (queue_full),
+      .event_o        (queue_event),
+      .err_bus_o      (queue_ev_bus),
+      .cmd_valid_o    (que_cmd_valid),
+      .cmd_ready_i    (que_cmd_ready),
+      .cmd_o          (que_cmd),
+      .cpl_valid_i    (que_cpl_valid),
+      .cpl_ready_o    (que_cpl_ready),
+      .cpl_i          (eng_cpl),
+      .rd_valid_o     (que_rd_valid),
+      .rd_ready_i     (que_rd_ready),
+      .rd_addr_o      (que_rd_addr),
+      .rd_beat_i      (que_r_valid),
+      .rd_last_i      (que_r_last),
+      .rd_data_i      (r_data),
+      .rd_err_i       (r_err),
+      .wr_valid_o     (que_wr_valid),
+      .wr_ready_i     (que_wr_ready),
+      .wr_addr_o      (que_wr_addr),
+      .wr_data_o      (que_wr_data),
+      .wr_done_i      (que_wr_done),
+      .wr_err_i       (eng_wr_err)
+    );
+
+    tpt_cmd_arb u_cmd_arb (
+      .clk_i, .rst_ni,
+      .dir_cmd_valid_i(cmd_valid_i),
+      .dir_cmd_ready_o(cmd_ready_o),
+      .dir_cmd_i      (cmd_i),
+      .dir_cpl_valid_o(cpl_valid_o),
+      .dir_cpl_ready_i(cpl_ready_i),
+      .que_cmd_valid_i(que_cmd_valid),
+      .que_cmd_ready_o(que_cmd_ready),
+      .que_cmd_i      (que_cmd),
+      .que_cpl_valid_o(que_cpl_valid),
+      .que_cpl_ready_i(que_cpl_ready),
+      .cmd_valid_o    (eng_cmd_valid),
+      .cmd_ready_i    (eng_cmd_ready),
+      .cmd_o          (eng_cmd),
+      .cmd_src_o      (eng_cmd_src),
+      .cpl_valid_i    (eng_cpl_valid),
+      .cpl_ready_o    (eng_cpl_ready),
+      .cpl_src_i      (eng_cpl_src)
+    );
+
+    tpt_wr_arb u_wr_arb (
+      .clk_i, .rst_ni,
+      .a_valid_i(eng_wr_valid),
+      .a_ready_o(eng_wr_ready),
+      .a_addr_i (eng_wr_addr),
+      .a_data_i (eng_wr_data),
+      .a_done_o (eng_wr_done),
+      .b_valid_i(que_wr_valid),
+      .b_ready_o(que_wr_ready),
+      .b_addr_i (que_wr_addr),
+      .b_data_i (que_wr_data),
+      .b_done_o (que_wr_done),
+      .valid_o  (wr_valid),
+      .ready_i  (wr_ready),
+      .addr_o   (wr_addr),
+      .data_o   (wr_data),
+      .done_i   (wr_done)
+    );
+  end else begin : g_no_cmd_queue
+    logic unused_queue;
+    assign unused_queue = ^{queue_enable, cmdq_base, cplq_base, cmdq_log_size, cplq_log_size,
+                            cmdq_tail, cplq_head, doorbell_value, eng_cpl_src, que_rd_ready,
+                            que_r_valid, que_r_last};
+    assign {queue_enabled, queue_busy, queue_error, queue_full} = '0;
+    assign {queue_event, queue_ev_bus, cmdq_head, cplq_tail}    = '0;
+    assign {cmdq_tail_bad, cplq_head_bad}                       = '1;
+    assign eng_cmd_valid = cmd_valid_i;
+    assign cmd_ready_o   = eng_cmd_ready;
+    assign eng_cmd       = cmd_i;
+    assign eng_cmd_src   = 1'b0;
+    assign cpl_valid_o   = eng_cpl_valid;
+    assign eng_cpl_ready = cpl_ready_i;
+    assign que_rd_valid  = 1'b0;
+    assign que_rd_addr   = '0;
+    assign wr_valid      = eng_wr_valid;
+    assign eng_wr_ready  = wr_ready;
+    assign wr_addr       = eng_wr_addr;
+    assign wr_data       = eng_wr_data;
+    assign eng_wr_done   = wr_done;
+  end
+
   tpt_axi_wr #(.AxiDataW(AxiDataW), .AxiIdW(AxiIdW)) u_axi_wr (
     .clk_i, .rst_ni,
     .gen_i      (gen_q),
-    .req_valid_i(eng_wr_valid),
-    .req_ready_o(eng_wr_ready),
-    .req_addr_i (eng_wr_addr),
-    .req_data_i (eng_wr_data),
-    .done_o     (eng_wr_done),
+    .req_valid_i(wr_valid),
+    .req_ready_o(wr_ready),
+    .req_addr_i (wr_addr),
+    .req_data_i (wr_data),
+    .done_o     (wr_done),
     .err_o      (eng_wr_err),
     .m_axi_awid_o, .m_axi_awaddr_o, .m_axi_awlen_o, .m_axi_awsize_o, .m_axi_awburst_o,
     .m_axi_awvalid_o, .m_axi_awready_i,
@@ -595,8 +743,7 @@ module tpt_core
   logic [Lanes-1:0][63:0]      mpt_ar_addr, mtt_ar_addr;
   logic [Lanes-1:0]            mtt_ar_valid, mtt_ar_ready, mtt_ar_soon, mtt_r_valid;
   logic [CtxW-1:0]             r_ctx, r_pre_ctx;
-  logic [AxiDataW-1:0]         r_data;
-  logic                        r_err, mpt_r_last;
+  logic                        mpt_r_last;
   logic [Lanes-1:0]            mpt_hit, mpt_miss, mpt_evict, mpt_bus, mpt_bad;
   logic [Lanes-1:0]            mtt_hit, mtt_miss, mtt_evict, mtt_bus;
 
@@ -792,7 +939,9 @@ module tpt_core
     assign unused_cnt = ^advq_cnt;
   end
 
-  tpt_axi_rd #(.AxiDataW(AxiDataW), .CtxW(CtxW), .Lanes(Lanes)) u_axi_rd (
+  tpt_axi_rd #(
+    .AxiDataW(AxiDataW), .CtxW(CtxW), .Lanes(Lanes), .CmdQueue(CmdQueue)
+  ) u_axi_rd (
     .clk_i, .rst_ni,
     .gen_i          (gen_q),
     .eng_valid_i    (eng_rd_valid),
@@ -814,6 +963,11 @@ module tpt_core
     .mtt_ctx_i      (mtt_ar_ctx),
     .mtt_addr_i     (mtt_ar_addr),
     .mtt_r_valid_o  (mtt_r_valid),
+    .que_valid_i    (que_rd_valid),
+    .que_ready_o    (que_rd_ready),
+    .que_addr_i     (que_rd_addr),
+    .que_r_valid_o  (que_r_valid),
+    .que_r_last_o   (que_r_last),
     .r_pre_ctx_o    (r_pre_ctx),
     .r_ctx_o        (r_ctx),
     .r_data_o       (r_data),
@@ -849,7 +1003,7 @@ module tpt_core
     err_set                 = '0;
     err_set[ErrorBadDone]   = |ev_bad_done;
     err_set[ErrorTagBusy]   = |ev_tag_busy;
-    err_set[ErrorBus]       = (|mpt_bus) || (|mtt_bus) || eng_ev_bus;
+    err_set[ErrorBus]       = (|mpt_bus) || (|mtt_bus) || eng_ev_bus || queue_ev_bus;
     err_set[ErrorMptBad]    = (|mpt_bad) || eng_ev_bad;
     err_set[ErrorFenceTime] = eng_ev_time;
   end

@@ -22,10 +22,10 @@
 ///   that are not built;
 /// * enabling with a size of 0 or above 2^23, with a base that is not 4 KiB aligned, with a table
 ///   that passes 2^64, or with another `plain`, `merge` or `phys` bit while locked;
-/// * enabling the queues with a size that is not 2^1 to 2^16, with a ring that passes 2^64, or
-///   while they stop;
-/// * doorbells with a slot that the queue does not have, or while the queues are not enabled: these
-///   set ERROR.doorbell as well.
+/// * enabling the queues with a size that is not 2^1 to 2^16 (completions: 2^2 to 2^16), with a
+///   ring that passes 2^64, or while they stop;
+/// * doorbells with a slot that the queue does not have or that tpt_cmd_queue calls bad, or while
+///   the queues are not enabled: these set ERROR.doorbell as well.
 ///
 /// Byte strobes are respected everywhere. Address bits 1:0 are ignored. Disabling never fails;
 /// while locked it leaves `plain`, `merge` and `phys` as they are. The secrets read as 0.
@@ -142,7 +142,11 @@ module tpt_csr
   input  logic                        queue_enabled_i,
   input  logic                        queue_busy_i,
   input  logic                        queue_error_i,
+  input  logic                        queue_full_i,
   input  logic                        queue_event_i,   // a completion was written while armed
+  output logic [31:0]                 doorbell_value_o, // a doorbell that is being written
+  input  logic                        cmdq_tail_bad_i,  // it would be bad for CMDQ_TAIL
+  input  logic                        cplq_head_bad_i,  // it would be bad for CPLQ_HEAD
 
   /// Host windows: pages of 4 KiB, both ends included. If none is enabled, all is allowed.
   output logic [NumHostwinBaseLo-1:0]             window_enable_o,
@@ -237,14 +241,17 @@ module tpt_csr
   assign queue_bad = w_strb_q[0] && w_data_q[QueueCtrlEnable] &&
                      (!queue_ok_q || (queue_locked_q && !queue_enable_o));
 
-  // A doorbell for a slot that the queue does not have
-  logic        is_cmdq, is_cplq, slot_bad;
-  logic [31:0] slot;
-  assign is_cmdq      = aw_addr_q == CsrCmdqTail;
-  assign is_cplq      = aw_addr_q == CsrCplqHead;
-  assign slot         = strobed(is_cmdq ? 32'(cmdq_tail_o) : 32'(cplq_head_o), w_data_q, w_strb_q);
-  assign slot_bad     = (slot >> (is_cmdq ? cmdq_log_size_o : cplq_log_size_o)) != '0;
-  assign doorbell_bad = (is_cmdq || is_cplq) && (slot_bad || !queue_enable_o);
+  // A doorbell for a slot that the queue does not have, or that moves the wrong way
+  logic is_cmdq, is_cplq, slot_bad;
+  assign is_cmdq          = aw_addr_q == CsrCmdqTail;
+  assign is_cplq          = aw_addr_q == CsrCplqHead;
+  assign doorbell_value_o = strobed(is_cmdq ? 32'(cmdq_tail_o) : 32'(cplq_head_o), w_data_q,
+                                    w_strb_q);
+  assign slot_bad         = !queue_enable_o ||
+                            ((doorbell_value_o >> (is_cmdq ? cmdq_log_size_o
+                                                           : cplq_log_size_o)) != '0);
+  assign doorbell_bad     = (is_cmdq && (slot_bad || cmdq_tail_bad_i)) ||
+                            (is_cplq && (slot_bad || cplq_head_bad_i));
 
   assign refuse = (csr_locked(aw_addr_q) && locked_q) ||
                   (csr_queue_locked(aw_addr_q) && queue_locked_q) ||
@@ -348,11 +355,11 @@ module tpt_csr
     end
   end
 
-  // A ring of 128-byte slots is good if it has 2^1 to 2^16 of them and ends below 2^64.
-  function automatic logic ring_ok(logic [63:12] base, logic [4:0] log_size);
+  // A ring of 128-byte slots is good if it has enough and at most 2^16 of them and ends below 2^64.
+  function automatic logic ring_ok(logic [63:12] base, logic [4:0] log_size, logic [4:0] least);
     logic [52:0] end_of_ring;
     end_of_ring = {1'b0, base} + ((log_size > 5'd5) ? (53'd1 << (log_size - 5'd5)) : 53'd1);
-    return (log_size >= 5'd1) && (log_size <= 5'd16) &&
+    return (log_size >= least) && (log_size <= 5'(MaxLogQueue)) &&
            (!end_of_ring[52] || (end_of_ring[51:0] == '0));
   endfunction
 
@@ -363,8 +370,8 @@ module tpt_csr
         queue_ok_q     <= 1'b0;
       end else begin
         queue_locked_q <= queue_enable_o || queue_enabled_i || queue_busy_i;
-        queue_ok_q     <= ring_ok(cmdq_base_o[63:12], cmdq_log_size_o) &&
-                          ring_ok(cplq_base_o[63:12], cplq_log_size_o);
+        queue_ok_q     <= ring_ok(cmdq_base_o[63:12], cmdq_log_size_o, 5'(MinLogCmdQueue)) &&
+                          ring_ok(cplq_base_o[63:12], cplq_log_size_o, 5'(MinLogCplQueue));
       end
     end
   end else begin : g_no_queues
@@ -515,6 +522,7 @@ module tpt_csr
     hwif_in.QUEUE_STATUS.enabled.next = queue_enabled_i;
     hwif_in.QUEUE_STATUS.busy.next    = queue_busy_i;
     hwif_in.QUEUE_STATUS.error.next   = queue_error_i;
+    hwif_in.QUEUE_STATUS.full.next    = queue_full_i;
     hwif_in.CMDQ_TAIL.slot.hwclr      = !queue_enable_o;
     hwif_in.CMDQ_HEAD.slot.next       = cmdq_head_i;
     hwif_in.CPLQ_HEAD.slot.hwclr      = !queue_enable_o;

@@ -199,7 +199,8 @@ package tpt_pkg;
     StsMrBounds    = 5'd27,  // bind: the range is not inside the region
     StsPrivilege   = 5'd28,  // physical regions are not allowed (CTRL.phys)
     StsRemoteInv   = 5'd29,  // the region does not allow remote invalidation
-    StsKeyQp       = 5'd30   // the window is bound to another queue pair
+    StsKeyQp       = 5'd30,  // the window is bound to another queue pair
+    StsBadSlot     = 5'd31   // command queue: unknown version, or a bit that must be 0 is not
   } status_e;
 
   // ---------------------------------------------------------------------------------------------
@@ -308,6 +309,110 @@ package tpt_pkg;
     logic [MptW-1:0] entry;   // QUERY with status OK
   } cpl_t;
   localparam int unsigned CplW = $bits(cpl_t);
+
+  // ---------------------------------------------------------------------------------------------
+  // Slots of the command queue and of the completion queue in host memory, 128 bytes each,
+  // little-endian: bit 0 of the struct is bit 0 of byte 0, so the last field comes first in memory.
+  // ---------------------------------------------------------------------------------------------
+  localparam int unsigned QueueSlotBytes = 128;
+  localparam int unsigned QueueSlotW     = 1024;
+  /// Width of a slot number, and the sizes that a queue may have, log2 of its slots. One slot of a
+  /// queue is always empty. The completion queue must have room for two completions of a command.
+  localparam int unsigned QueueIdxW       = 16;
+  localparam int unsigned MaxLogQueue     = 16;
+  localparam int unsigned MinLogCmdQueue  = 1;
+  localparam int unsigned MinLogCplQueue  = 2;
+  /// The version of a command slot that this unit knows.
+  localparam logic [7:0] CmdqVersion = 8'd1;
+
+  /// Slot of the command queue. What is wider here than in cmd_t is 0 above.
+  typedef struct packed {
+    logic [31:0][7:0] rsvd1;      // 0
+    logic [3:0][63:0] frame;      // level 0: page addresses; otherwise [0] is the table root
+    logic [12:0][7:0] rsvd0;      // 0
+    logic [7:0]       log_tpage;  // log2 of the table page size, 12..16
+    logic [7:0]       level;      // 0, 1..MaxLevels, 5 (flat)
+    logic [7:0]       log_page;   // log2 of the page size, 12..43
+    logic [63:0]      length;     // bytes; ALLOC_MR: pages that a registration may have
+    logic [63:0]      start;      // start VA (iova)
+    logic [31:0]      access;     // verbs access word, IBV_ACCESS_*
+    logic [31:0]      qpn;        // BIND of type 2, remote INVALIDATE: queue pair
+    logic [31:0]      new_pd;     // REREG with the PD bit
+    logic [31:0]      pd;         // PD of the region or window; must match one that exists
+    logic [31:0]      mkey;       // BIND: L_Key of the region
+    logic [31:0]      key;        // key of what the command is about: L_Key; window: R_Key
+    logic [7:0]       encoding;   // enc_e
+    logic [7:0]       rereg;      // IBV_REREG_MR_* bits
+    logic [7:0]       tag;        // FAST_REG, BIND of type 2: new tag of the keys
+    logic [7:0]       flags;      // bits Flag*
+    logic [7:0]       version;    // CmdqVersion
+    logic [7:0]       op;         // cmd_op_e
+    logic [15:0]      id;         // returned in the completion
+  } cmdq_slot_t;
+
+  /// Slot of the completion queue. The second half is only written for a QUERY with status OK.
+  typedef struct packed {
+    logic [MptBytes-1:0][7:0] entry;      // QUERY with status OK: MPT entry as it is in memory
+    logic [7:0]               phase;      // bit 0: the phase, 1 in the first round of the queue
+    logic [48:0][7:0]         rsvd0;      // 0
+    logic [15:0]              cmdq_head;  // slot of the next command that the unit takes
+    logic [31:0]              rkey;       // 0 if the region has no remote right
+    logic [31:0]              lkey;       // REG, REREG with status OK
+    logic [7:0]               status;     // status_e
+    logic [7:0]               op;         // of the command
+    logic [15:0]              id;         // of the command
+  } cplq_slot_t;
+
+  /// Bits of a command slot that must be 0: what is reserved, and what is wider than in cmd_t. An
+  /// operation code that is too large is not among them: it is an unknown command.
+  function automatic cmdq_slot_t cmdq_zero_bits();
+    cmdq_slot_t z;
+    z                = '0;
+    z.rsvd0          = '1;
+    z.rsvd1          = '1;
+    z.pd[31:PdW]     = '1;
+    z.new_pd[31:PdW] = '1;
+    z.qpn[31:QpnW]   = '1;
+    z.flags[7:4]     = '1;
+    z.rereg[7:3]     = '1;
+    z.encoding[7:2]  = '1;
+    z.log_page[7:6]  = '1;
+    z.level[7:3]     = '1;
+    z.log_tpage[7:5] = '1;
+    return z;
+  endfunction
+
+  /// The command of a slot whose bits cmdq_zero_bits are 0.
+  function automatic cmd_t cmdq_command(cmdq_slot_t s);
+    cmd_t c;
+    logic unused_s;
+    unused_s    = ^s;
+    c.id        = s.id;
+    c.op        = s.op[3:0];
+    c.flags     = s.flags[3:0];
+    c.tag       = s.tag;
+    c.qpn       = s.qpn[QpnW-1:0];
+    c.mkey      = s.mkey;
+    c.key       = s.key;
+    c.pd        = s.pd[PdW-1:0];
+    c.access    = s.access;
+    c.start     = s.start;
+    c.length    = s.length;
+    c.log_page  = s.log_page[5:0];
+    c.level     = s.level[2:0];
+    c.log_tpage = s.log_tpage[4:0];
+    c.encoding  = s.encoding[1:0];
+    c.rereg     = s.rereg[2:0];
+    c.new_pd    = s.new_pd[PdW-1:0];
+    c.frame     = s.frame;
+    return c;
+  endfunction
+
+  /// Commands that end something and may be answered PENDING before they are finished.
+  function automatic logic cmd_may_pend(logic [3:0] op);
+    return (op == CmdDeregMr) || (op == CmdReregMr) || (op == CmdInvalidate) ||
+           (op == CmdBindMw) || (op == CmdDeallocMw);
+  endfunction
 
   /// What a passed check hands to the walk.
   typedef struct packed {

@@ -115,9 +115,11 @@ module tpt_reg_engine import tpt_pkg::*; #(
   input  logic              cmd_valid_i,
   output logic              cmd_ready_o,
   input  cmd_t              cmd_i,
+  input  logic              cmd_src_i,      // who gave it: returned with its completions
   output logic              cpl_valid_o,
   input  logic              cpl_ready_i,
   output cpl_t              cpl_o,
+  output logic              cpl_src_o,
 
   /// Read of an MPT entry: one outstanding, answered in a later clock than ready.
   output logic              rd_valid_o,
@@ -273,9 +275,15 @@ module tpt_reg_engine import tpt_pkg::*; #(
     OfFsm   // the undone tail of a REREG: only invalidated
   } of_e;
 
+  /// Who gave a command, and its id.
+  typedef struct packed {
+    logic        src;
+    logic [15:0] id;
+  } cid_t;
+
   /// A REG whose write is posted, and, while nothing is, what is waited for.
   typedef struct packed {
-    logic [15:0]       id;
+    cid_t              id;
     logic [3:0]        op;
     logic              no_l;   // no L_Key
     logic [IndexW-1:0] index;
@@ -289,7 +297,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
   /// A command with a fence whose first write is posted.
   typedef struct packed {
-    logic [15:0]       id;
+    cid_t              id;
     logic [3:0]        op;
     logic [IndexW-1:0] index;
     logic [GenW-1:0]   gen;
@@ -301,7 +309,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
   /// A command that waits for its fence.
   typedef struct packed {
-    logic [15:0]       id;
+    cid_t              id;
     logic [3:0]        op;
     logic [IndexW-1:0] index;
     logic [GenW-1:0]   gen;
@@ -369,10 +377,11 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic [1:0]        wr_state_q, wr_state_d;
 
   cmd_t              cmd_q;
+  logic              cmd_src_q;
   logic              cmd_full_q;
   logic              cmd_fin_q;          // its completion is on its way
   logic              turn_q;             // after a clearing step a command may go first
-  logic [15:0]       id_q;
+  cid_t              id_q;
   logic [3:0]        op_q;
   logic [IndexW-1:0] index_q;
   logic              role_q;
@@ -1822,7 +1831,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
   end
   always_ff @(posedge clk_i) begin
     if (cmd_valid_i && cmd_ready_o) begin
-      cmd_q <= cmd_i;
+      cmd_q     <= cmd_i;
+      cmd_src_q <= cmd_src_i;
     end else begin
       // Frames as they are stored: unused ones are 0, a flat root keeps its low bits in frame 1.
       for (int unsigned f = 1; f < 4; f++) begin
@@ -1849,7 +1859,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     if (state_q == StIdle) begin
       if (tail_want) id_q <= head_q.id;
       else if (pend_go) id_q <= pend_head_q.id;
-      else id_q <= cmd_q.id;
+      else id_q <= '{src: cmd_src_q, id: cmd_q.id};
       op_q         <= op_next;
       tail_index_q <= head_q.index;
       tail_gen_q   <= head_q.gen;
@@ -2065,7 +2075,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
   // Settled writes go first.
   logic        cpl_valid_q;
-  logic [15:0] cpl_id_q;
+  cid_t        cpl_id_q;
   logic [3:0]  cpl_op_q;
   status_e     cpl_status_q;
   logic [31:0] cpl_lkey_q, cpl_rkey_q;
@@ -2122,8 +2132,9 @@ module tpt_reg_engine import tpt_pkg::*; #(
   end
 
   assign cpl_valid_o = cpl_valid_q;
+  assign cpl_src_o   = cpl_id_q.src;
   always_comb begin
-    cpl_o.id     = cpl_id_q;
+    cpl_o.id     = cpl_id_q.id;
     cpl_o.op     = cpl_op_q;
     cpl_o.status = cpl_status_q;
     cpl_o.lkey   = cpl_lkey_q;

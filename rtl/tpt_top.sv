@@ -25,6 +25,7 @@ module tpt_top
   parameter int unsigned MaxLevels   = 3,
   parameter int unsigned Lanes       = 1,
   parameter int unsigned MergeSegs   = 1,
+  parameter int unsigned CmdQueue    = 1,
   localparam int unsigned AxiIdW     = $clog2(NumContexts) + $clog2(Lanes) + 4
 ) (
   input  logic                        clk_i,
@@ -107,7 +108,7 @@ module tpt_top
     .NumClients(NumClients), .NumStreams(NumStreams), .NumContexts(NumContexts),
     .MptSets(MptSets), .MptWays(MptWays), .MttSets(MttSets), .MttWays(MttWays),
     .DirSets(DirSets), .AxiDataW(AxiDataW), .MaxLevels(MaxLevels),
-    .Lanes(Lanes), .MergeSegs(MergeSegs)
+    .Lanes(Lanes), .MergeSegs(MergeSegs), .CmdQueue(CmdQueue)
   ) u_core (
     .clk_i,
     .rst_ni,

@@ -35,6 +35,7 @@ STEPS = [
     Step("licence", [PY, "tools/licence.py"], 300),
     Step("pages", [PY, "tools/check_docs.py"], 120),
     Step("registers", [PY, "tools/gen_csr.py", "--check"], 120),
+    Step("queue header", [PY, "tools/gen_queue.py", "--check"], 60),
     Step("tables", [PY, "tools/gen_formats.py", "--check"], 60),
     Step("drawings", [PY, "tools/draw.py", "--check"], 60),
     Step("plots", [PY, "tools/plot.py", "--check"], 60),

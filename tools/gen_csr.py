@@ -29,7 +29,7 @@ HEADER = "include/tpt_csr.h"
 RUST_TYPES = "tb/regs/src/csr"
 RUST_TABLE = "tb/regs/src/table.rs"
 # Folders of which every file is generated.
-OWN_DIRS = ("rtl/gen", "include", RUST_TYPES)
+OWN_DIRS = ("rtl/gen", RUST_TYPES)
 ADDRESS_BITS = 12
 
 HARDWARE_HEAD = """\
@@ -215,7 +215,7 @@ def rust_lock(lock):
 def texts(root):
     """What is generated, below a root: {name: text}."""
     found = [path for folder in OWN_DIRS for path in (root / folder).rglob("*") if path.is_file()]
-    found += [path for path in [root / RUST_TABLE] if path.is_file()]
+    found += [path for path in [root / RUST_TABLE, root / HEADER] if path.is_file()]
     return {str(path.relative_to(root)): path.read_text(encoding="utf-8") for path in found}
 
 

@@ -5,8 +5,9 @@
 A page marks the place of a table with
     <!-- generated: KIND NAME -->
     <!-- end -->
-KIND is `struct` (a packed struct as bit fields), `enum` (names and numbers), `bits` (bit numbers:
-all parameters whose name starts with NAME), `params` (values of the listed parameters),
+KIND is `struct` (a packed struct as bit fields), `slot` (a struct of whole bytes), `enum` (names
+and numbers), `bits` (bit numbers: all parameters whose name starts with NAME), `params` (values of
+the listed parameters),
 `registers` (the register map; with names: registers whose name starts with one of them), `fields`
 (fields of the registers named), `counters` or `ports` (ports of rtl/tpt_top.sv).
 
@@ -23,7 +24,8 @@ from common import ROOT, ToolError
 
 PACKAGE = "rtl/tpt_pkg.sv"
 TOP = "rtl/tpt_top.sv"
-PAGES = ["docs/formats.md", "docs/registers.md", "docs/rules.md", "docs/integration.md"]
+PAGES = ["docs/formats.md", "docs/registers.md", "docs/rules.md", "docs/integration.md",
+         "docs/queues.md"]
 
 
 class PackageError(Exception):
@@ -36,6 +38,7 @@ class Field:
     def __init__(self, name, width, note, enum_width):
         self.name, self.width, self.note, self.enum_width = name, width, note, enum_width
         self.low = 0
+        self.element = width   # width of an element, if it is an array
 
 
 class Package:
@@ -118,9 +121,12 @@ class Package:
                     raise PackageError(f"cannot read the struct line `{line}`")
                 continue
             width = 1 if found[1] == "logic" else self.width(found[1])
+            element = width
             for high, low in re.findall(r"\[([^:\]]+):([^\]]+)\]", found[2]):
-                width *= self.value(high) - self.value(low) + 1
+                element = self.value(high) - self.value(low) + 1
+                width *= element
             fields.append(Field(found[3], width, (found[4] or "").strip(), found[1]))
+            fields[-1].element = element
         low = 0
         for field in reversed(fields):
             field.low = low
@@ -153,6 +159,19 @@ def markdown(header, rows):
     return "\n".join(lines)
 
 
+def c_type(field):
+    """Type in C of an element of a field that has whole bytes at its natural place."""
+    if field.element not in (8, 16, 32, 64) or field.low % field.element:
+        raise PackageError(f"`{field.name}` has no type in C: {field.element} bits at {field.low}")
+    return f"uint{field.element}_t"
+
+
+def c_name(field):
+    """Name in C, with the number of elements of an array."""
+    count = field.width // field.element
+    return field.name if count == 1 else f"{field.name}[{count}]"
+
+
 def make_table(package, kind, names):
     """The text of one generated table."""
     first = names[0] if names else ""
@@ -169,6 +188,10 @@ def make_table(package, kind, names):
             return markdown(("bits", "bytes", "field", "width", "meaning"), rows)
         text = markdown(("bits", "field", "width", "meaning"), rows)
         return text + f"\n\nTotal: {package.width(first)} bits."
+    if kind == "slot":
+        return markdown(("byte", "type", "field", "meaning"),
+                        [(field.low // 8, c_type(field), f"`{c_name(field)}`", field.note)
+                         for field in reversed(package.structs[first])])
     if kind == "enum":
         return markdown(("value", "name", "meaning"),
                         [(value, f"`{name}`", note) for name, value, note in package.enums[first]])

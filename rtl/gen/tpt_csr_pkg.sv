@@ -139,6 +139,7 @@ package tpt_csr_pkg;
   localparam int unsigned QueueStatusEnabled = 0;
   localparam int unsigned QueueStatusBusy = 1;
   localparam int unsigned QueueStatusError = 2;
+  localparam int unsigned QueueStatusFull = 3;
   localparam int unsigned CmdqBaseLoPage = 12;
   localparam int unsigned CmdqLogSizeValue = 0;
   localparam int unsigned CmdqTailSlot = 0;

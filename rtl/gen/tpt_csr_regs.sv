@@ -2594,6 +2594,7 @@ module tpt_csr_regs (
             readback_data_var[ad_hi(12'h204)][0] = hwif_in.QUEUE_STATUS.enabled.next;
             readback_data_var[ad_hi(12'h204)][1] = hwif_in.QUEUE_STATUS.busy.next;
             readback_data_var[ad_hi(12'h204)][2] = hwif_in.QUEUE_STATUS.error.next;
+            readback_data_var[ad_hi(12'h204)][3] = hwif_in.QUEUE_STATUS.full.next;
         end
         if(ad_low(rd_mux_addr) == ad_low(12'h210)) begin
             readback_data_var[ad_hi(12'h210)][31:12] = field_storage.CMDQ_BASE_LO.page.value;

@@ -441,9 +441,14 @@ package tpt_csr_regs_pkg;
     } tpt_csr__QUEUE_STATUS__error__in_t;
 
     typedef struct {
+        logic next;
+    } tpt_csr__QUEUE_STATUS__full__in_t;
+
+    typedef struct {
         tpt_csr__QUEUE_STATUS__enabled__in_t enabled;
         tpt_csr__QUEUE_STATUS__busy__in_t busy;
         tpt_csr__QUEUE_STATUS__error__in_t error;
+        tpt_csr__QUEUE_STATUS__full__in_t full;
     } tpt_csr__QUEUE_STATUS__in_t;
 
     typedef struct {

@@ -17,7 +17,13 @@ use std::thread;
 
 /// Tops in `sv/` that are built as flat models. To add one: its name here, its text in
 /// `sv/<name>.sv`. Ports are packed vectors, the clock is `clk_i`.
-const FLAT_TOPS: &[&str] = &["tb_assert", "tb_csr", "tb_mpt_check", "tb_mtt_walker"];
+const FLAT_TOPS: &[&str] = &[
+    "tb_assert",
+    "tb_cmd_queue",
+    "tb_csr",
+    "tb_mpt_check",
+    "tb_mtt_walker",
+];
 
 /// Oldest Verilator that is known to accept the RTL.
 const OLDEST: (u32, u32) = (5, 20);

@@ -17,6 +17,7 @@ import common  # noqa: E402
 import csr  # noqa: E402
 import gen_csr  # noqa: E402
 import gen_formats  # noqa: E402
+import gen_queue  # noqa: E402
 import licence  # noqa: E402
 import lint  # noqa: E402
 import mutants  # noqa: E402
@@ -143,6 +144,24 @@ class Registers(unittest.TestCase):
             result = common.run(["g++", "-fsyntax-only", "-Wall", "-Werror", "-x", language,
                                  str(common.ROOT / gen_csr.HEADER)], timeout=60)
             self.assertEqual(result.output, "")
+
+
+class Queues(unittest.TestCase):
+    """The C header of the queues."""
+
+    def test_the_c_header_compiles(self):
+        for language in ("c", "c++"):
+            result = common.run(["g++", "-fsyntax-only", "-Wall", "-Werror", "-x", language,
+                                 str(common.ROOT / gen_queue.HEADER)], timeout=60)
+            self.assertEqual(result.output, "")
+
+    def test_a_field_at_an_odd_place_is_refused(self):
+        text = (common.ROOT / gen_formats.PACKAGE).read_text(encoding="utf-8")
+        for wrong in ("logic [6:0]       flags;", "logic [31:0]      flags;"):
+            bad = text.replace("logic [7:0]       flags;", wrong)
+            self.assertNotEqual(bad, text)
+            with self.assertRaisesRegex(gen_formats.PackageError, "has no type in C"):
+                gen_queue.make(gen_formats.Package(bad))
 
 
 class Ports(unittest.TestCase):

@@ -286,6 +286,8 @@ pub struct AxiMem {
     answered: Vec<Answered>,
     forbidden: BTreeMap<u64, u64>,
     mpt: Range<u64>,
+    /// Command queue: its slots are read in one burst. Completion queue: it is written.
+    queues: [Range<u64>; 2],
     violations: Vec<Violation>,
     r_stall: u32,
     /// Clock and first address of the latest error responses that were handed over.
@@ -359,6 +361,7 @@ impl AxiMem {
             answered: Vec::new(),
             forbidden: BTreeMap::new(),
             mpt: 0..0,
+            queues: [0..0, 0..0],
             violations: Vec::new(),
             r_stall: 0,
             errors: VecDeque::new(),
@@ -429,6 +432,11 @@ impl AxiMem {
     /// Where the MPT is: its reads are counted apart.
     pub fn set_mpt(&mut self, range: Range<u64>) {
         self.mpt = range;
+    }
+
+    /// Where the command queue and the completion queue are.
+    pub fn set_queues(&mut self, commands: Range<u64>, completions: Range<u64>) {
+        self.queues = [commands, completions];
     }
 
     /// From now on any read inside `range` is a violation, and so is one that is under way.
@@ -689,7 +697,8 @@ impl AxiMem {
                 "{what} {address:#x}: {bytes} bytes cross a 4 KiB boundary"
             ));
         }
-        if bytes > 64.max(self.beat_bytes as u64) {
+        let slot = what == "AR" && self.queues[0].contains(&address);
+        if slot && (bytes != 128 || address % 128 != 0) || !slot && bytes > 64 {
             self.violate(format!("{what} {address:#x}: burst of {bytes} bytes"));
         }
         bytes <= BURST_BYTES as u64
@@ -892,8 +901,12 @@ impl AxiMem {
             if port.awaddr % 64 != 0 || (u64::from(port.awlen) + 1) << self.log_beat != 64 {
                 self.violate(format!("AW {:#x}: not one MPT entry", port.awaddr));
             }
-            if !self.mpt.is_empty() && !self.mpt.contains(&port.awaddr) {
-                self.violate(format!("AW {:#x}: write outside the MPT", port.awaddr));
+            let ours = self.mpt.contains(&port.awaddr) || self.queues[1].contains(&port.awaddr);
+            if !self.mpt.is_empty() && !ours {
+                self.violate(format!(
+                    "AW {:#x}: write outside the MPT and the completion queue",
+                    port.awaddr
+                ));
             }
             let beats = u16::from(port.awlen) + 1;
             self.jobs.push_back(WriteJob {

@@ -20,6 +20,10 @@ use tpt_golden::types::{
 use tpt_golden::unit::{Beats, Conditions, Golden, Outcome as GoldenOutcome, Region};
 use tpt_verilated::{Config, Dut, DutOptions, Inputs, Outputs, MAX_CLIENTS};
 
+mod queue;
+
+pub use queue::QueueConfig;
+
 use crate::axi::{AxiConfig, AxiMem};
 use crate::client::{Client, DonePolicy, Issue, Outcome, Queued, Tag, Ticket};
 use crate::error::BenchError;
@@ -235,7 +239,15 @@ struct Candidate {
     region: Option<(u32, u8)>,
 }
 
+/// How a command came to the unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Direct,
+    Queue,
+}
+
 struct Posted {
+    source: Source,
     command: Command,
     extra: CommandExtra,
     accepted: u64,
@@ -243,6 +255,19 @@ struct Posted {
     no_index: bool,
     /// It has completed PENDING.
     pending: bool,
+}
+
+impl Posted {
+    fn new(command: Command, extra: CommandExtra) -> Self {
+        Self {
+            source: Source::Direct,
+            command,
+            extra,
+            accepted: 0,
+            no_index: false,
+            pending: false,
+        }
+    }
 }
 
 /// The Verilated unit, its memory port, its clients, and the golden reference that judges it.
@@ -261,6 +286,7 @@ pub struct Bench {
     commands: VecDeque<Posted>,
     command_driving: Option<Posted>,
     posted: Vec<Posted>,
+    queue: Option<queue::HostQueue>,
     finished: VecDeque<Finished>,
     completion_gate: Gate,
     held_completion: Option<[u32; 19]>,
@@ -321,6 +347,7 @@ impl Bench {
             commands: VecDeque::new(),
             command_driving: None,
             posted: Vec::new(),
+            queue: None,
             finished: VecDeque::new(),
             completion_gate: Gate::default(),
             held_completion: None,
@@ -441,6 +468,9 @@ impl Bench {
         }
         if self.outputs.cpl_valid || self.held_completion.is_some() {
             self.observe_completion(mem, now)?;
+        }
+        if self.queue.is_some() {
+            self.observe_queue(mem, now)?;
         }
         self.clock += 1;
         if self.axi.is_violated() {
@@ -1073,13 +1103,7 @@ impl Bench {
 
     /// Queues a command. Its id must not be in use.
     pub fn post(&mut self, command: Command, extra: CommandExtra) {
-        self.commands.push_back(Posted {
-            command,
-            extra,
-            accepted: 0,
-            no_index: false,
-            pending: false,
-        });
+        self.commands.push_back(Posted::new(command, extra));
     }
 
     /// The next completion that came. PENDING ones are among them.
@@ -1099,6 +1123,7 @@ impl Bench {
             .chain(&self.commands)
             .chain(&self.command_driving)
             .any(|posted| posted.command.id == id)
+            || self.queue.as_ref().is_some_and(|queue| queue.uses_id(id))
     }
 
     /// Posts a command and waits for its next completion, final or PENDING.
@@ -1165,7 +1190,7 @@ impl Bench {
         }
         self.progress = now;
         match Completion::unpack(&self.outputs.cpl) {
-            Ok(completion) => self.completion(mem, completion, now),
+            Ok(completion) => self.completion(mem, completion, Source::Direct, now),
             Err(error) => self.mismatch(format!("completion: {error}")),
         }
     }
@@ -1174,6 +1199,7 @@ impl Bench {
         &mut self,
         mem: &mut PhysMem,
         completion: Completion,
+        source: Source,
         now: u64,
     ) -> Result<(), BenchError> {
         self.stats.by_status[usize::from(completion.status.code())] += 1;
@@ -1181,7 +1207,7 @@ impl Bench {
         let Some(place) = self
             .posted
             .iter()
-            .position(|p| p.command.id == completion.id)
+            .position(|p| (p.command.id, p.source) == (completion.id, source))
         else {
             return self.mismatch(format!("completion of no command: {completion:?}"));
         };
@@ -1551,6 +1577,8 @@ impl Bench {
             self.commands.push_front(posted);
         }
         self.posted.clear();
+        self.queue = None;
+        self.axi.set_queues(0..0, 0..0);
         self.held_completion = None;
         self.holders.clear();
         self.ended.clear();

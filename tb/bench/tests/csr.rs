@@ -723,7 +723,7 @@ fn queues_are_enabled_with_good_settings_only() {
     let top = 0xffff_ffff_ffff_f000_u64;
     for (base, log_size, good) in [
         (0, 0, false),
-        (0, 1, true),
+        (0, 2, true),
         (0x5000, 16, true),
         (0x5000, 17, false),
         (0x5000, 31, false),
@@ -772,6 +772,11 @@ fn queues_are_enabled_with_good_settings_only() {
             assert_eq!(csr.get("queue_enable_o"), 0);
         }
     }
+    // two slots are enough for commands, not for two completions of one command
+    csr.write(regs::CMDQ_LOG_SIZE, 1);
+    csr.write(regs::CPLQ_LOG_SIZE, 1);
+    csr.refuses(regs::QUEUE_CTRL, ENABLE, ALL);
+    csr.enable_queues(1, 2);
 }
 
 /// While the queues stop, their settings stay closed and they cannot be enabled again.
@@ -796,6 +801,7 @@ fn queues_stop_before_they_start_again() {
         ("queue_enabled_i", regs::queue_status::ENABLED),
         ("queue_busy_i", regs::queue_status::BUSY),
         ("queue_error_i", regs::queue_status::ERROR),
+        ("queue_full_i", regs::queue_status::FULL),
     ] {
         csr.set(port, 1);
         assert_eq!(csr.read(regs::QUEUE_STATUS), bit);
@@ -862,6 +868,15 @@ fn doorbells_ring_with_slots_that_exist() {
         for slot in [16, 17, 0x100, 0x8000, 0xffff, 0x1_0000, 0x8000_0003] {
             bad(&mut csr, slot);
         }
+        // what the queues call bad
+        let judge = if port == "cmdq_tail_o" {
+            "cmdq_tail_bad_i"
+        } else {
+            "cplq_head_bad_i"
+        };
+        csr.set(judge, 1);
+        bad(&mut csr, 9);
+        csr.set(judge, 0);
         // strobes: the slot is what comes out, not what is on the bus
         assert_eq!(csr.write_strobed(address, 0xffff_ff05, 0b0001), OKAY);
         assert_eq!(csr.read(address), 5);
@@ -872,10 +887,10 @@ fn doorbells_ring_with_slots_that_exist() {
     }
     // the largest queue has every number of 16 bits
     let mut csr = Csr::new();
-    csr.enable_queues(16, 1);
+    csr.enable_queues(16, 2);
     csr.write(regs::CMDQ_TAIL, 0xffff);
-    csr.write(regs::CPLQ_HEAD, 1);
-    assert_eq!(csr.write_strobed(regs::CPLQ_HEAD, 2, ALL), SLVERR);
+    csr.write(regs::CPLQ_HEAD, 3);
+    assert_eq!(csr.write_strobed(regs::CPLQ_HEAD, 4, ALL), SLVERR);
     assert_eq!(csr.write_strobed(regs::CMDQ_TAIL, 0x1_0000, ALL), SLVERR);
 }
 

@@ -6,7 +6,7 @@
 //! `TPT_SHRINK` the number of attempts to shrink.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -18,7 +18,8 @@ use tpt_bench::axi::{AxiConfig, Fault, FaultOn, Sample};
 use tpt_bench::rig::{scatter, Mr, Rig, Spec};
 use tpt_bench::rng::Rng;
 use tpt_bench::{
-    BenchError, BenchOptions, Clocks, CommandExtra, DonePolicy, Issue, Pattern, UnitConfig,
+    BenchError, BenchOptions, Clocks, CommandExtra, DonePolicy, Issue, Pattern, QueueConfig,
+    UnitConfig,
 };
 use tpt_golden::codec::MPT_BYTES;
 use tpt_golden::frames::{FrameList, Page, PageSource};
@@ -332,6 +333,9 @@ struct World {
     things: Vec<Thing>,
     templates: Vec<Template>,
     pending: HashMap<u16, Pending>,
+    /// Commands go through the queue, if it is there; some wait for room in it.
+    queue: Option<QueueConfig>,
+    backlog: VecDeque<(Command, CommandExtra)>,
     bases: u64,
     bad_dones: u32,
     /// How often which command had which end.
@@ -341,7 +345,7 @@ struct World {
 type Result<T = ()> = std::result::Result<T, BenchError>;
 
 impl World {
-    fn new(config: Config, seed: u64) -> Result<Self> {
+    fn new(config: Config, seed: u64, through_queue: bool) -> Result<Self> {
         let mut options = BenchOptions {
             config,
             seed,
@@ -357,9 +361,20 @@ impl World {
             phys: seed % 5 != 0,
             ..UnitConfig::default()
         };
+        let queue = through_queue.then_some(QueueConfig {
+            cmdq_log: 1 + (seed % 5) as u8,
+            cplq_log: 2 + (seed / 5 % 5) as u8,
+            ..QueueConfig::default()
+        });
+        let mut rig = Rig::new(options, &unit)?;
+        if let Some(queue) = queue {
+            rig.bench.queue_enable(&mut rig.host.mem, queue)?;
+        }
         Ok(Self {
-            rig: Rig::new(options, &unit)?,
+            rig,
             unit,
+            queue,
+            backlog: VecDeque::new(),
             live: Vec::new(),
             things: Vec::new(),
             templates: Vec::new(),
@@ -440,7 +455,41 @@ impl World {
 
     fn post(&mut self, command: Command, extra: CommandExtra, pending: Pending) {
         self.pending.insert(command.id, pending);
-        self.rig.bench.post(command, extra);
+        match self.queue {
+            Some(_) => self.backlog.push_back((command, extra)),
+            None => self.rig.bench.post(command, extra),
+        }
+    }
+
+    /// Puts waiting commands into the queue and rings.
+    fn ring(&mut self) -> Result {
+        if self.queue.is_none() {
+            return Ok(());
+        }
+        let mem = &mut self.rig.host.mem;
+        while let Some((command, extra)) = self.backlog.pop_front() {
+            if !self.rig.bench.queue_post(mem, command, extra.clone()) {
+                self.backlog.push_front((command, extra));
+                break;
+            }
+        }
+        self.rig.bench.queue_ring(mem)
+    }
+
+    /// Waits until all commands of the queue are completed.
+    fn empty_queue(&mut self) -> Result {
+        while !self.backlog.is_empty() || self.rig.bench.queue_pending() > 0 {
+            if self.rig.bench.clocks_without_progress() > 100_000 {
+                let mem = &mut self.rig.host.mem;
+                let status = self.rig.bench.read_register(mem, regs::QUEUE_STATUS)?;
+                let text = self.rig.bench.describe();
+                panic!("the queue does not move, QUEUE_STATUS {status:#x}\n{text}");
+            }
+            self.ring()?;
+            self.rig.run(20)?;
+            self.rig.bench.queue_refresh(&mut self.rig.host.mem)?;
+        }
+        self.ring()
     }
 
     /// Takes in what was answered.
@@ -1206,6 +1255,7 @@ impl World {
 
     fn settle(&mut self) -> Result {
         self.release_everything();
+        self.empty_queue()?;
         self.rig.wait_idle()?;
         self.pump();
         assert!(self.pending.is_empty(), "every command has its completion");
@@ -1225,6 +1275,7 @@ impl World {
             self.rig.bench.disable(&mut self.rig.host.mem)?;
         }
         // Tables of dead regions may be read until the unit is enabled again: they stay.
+        self.backlog.clear();
         self.pending.clear();
         self.live.clear();
         self.things.clear();
@@ -1233,7 +1284,11 @@ impl World {
         while self.rig.bench.poll_completion().is_some() {}
         self.rig
             .bench
-            .enable(&mut self.rig.host.mem, &self.unit.clone())
+            .enable(&mut self.rig.host.mem, &self.unit.clone())?;
+        match self.queue.filter(|_| reset) {
+            Some(queue) => self.rig.bench.queue_enable(&mut self.rig.host.mem, queue),
+            None => Ok(()),
+        }
     }
 
     fn counter(&mut self, n: usize) -> Result<u32> {
@@ -1303,6 +1358,10 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 fn run(config: Config, cases: u64, length: usize, salt: u64) {
+    run_with(config, cases, length, salt, false);
+}
+
+fn run_with(config: Config, cases: u64, length: usize, salt: u64, through_queue: bool) {
     let seed = number("TPT_SEED", 1);
     let cases = number("TPT_CASES", cases);
     let mut bytes = [0; 32];
@@ -1320,9 +1379,10 @@ fn run(config: Config, cases: u64, length: usize, salt: u64) {
     let seen = RefCell::new(BTreeMap::<(u8, Status), u32>::new());
     let result = runner.run(&strategy, |(seed, steps)| {
         let fail = |error: BenchError| TestCaseError::fail(error.to_string());
-        let mut world = World::new(config, seed).map_err(fail)?;
+        let mut world = World::new(config, seed, through_queue).map_err(fail)?;
         for step in &steps {
             world.execute(step).map_err(fail)?;
+            world.ring().map_err(fail)?;
         }
         world.finish().map_err(fail)?;
         for (end, count) in &world.seen {
@@ -1358,6 +1418,13 @@ fn small_short() {
 #[test]
 fn small_long() {
     run(Config::Small, 12, 300, 2);
+}
+
+#[test]
+fn small_through_the_queue() {
+    run_with(Config::Small, 30, 60, 7, true);
+    // the sequences of small_long
+    run_with(Config::Small, 12, 300, 2, true);
 }
 
 #[test]

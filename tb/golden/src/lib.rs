@@ -88,6 +88,7 @@ pub mod host;
 pub mod keys;
 pub mod mem;
 pub mod mtt;
+pub mod queue;
 pub mod regs;
 pub mod types;
 pub mod unit;

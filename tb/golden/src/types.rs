@@ -255,6 +255,8 @@ coded_enum! {
         RemoteInv = 29,
         /// The window is bound to another queue pair.
         KeyQp = 30,
+        /// Command queue: unknown version, or a bit of the slot that must be 0 is not.
+        BadSlot = 31,
     }
 }
 

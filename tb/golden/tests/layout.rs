@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use tpt_golden::codec::{self, Field};
 use tpt_golden::keys;
+use tpt_golden::queue;
 use tpt_golden::regs;
 use tpt_golden::types::*;
 use tpt_golden::unit;
@@ -396,4 +397,47 @@ fn capabilities() {
         merge: true,
     };
     assert_eq!(regs::Capabilities::from_register(register), expected);
+}
+
+/// Slots of the queues in memory: whole bytes, the last member first.
+#[test]
+fn queue_slots() {
+    let package = Package::read();
+    for (name, fields) in [
+        ("cmdq_slot_t", queue::CMD_FIELDS),
+        ("cplq_slot_t", queue::CPL_FIELDS),
+    ] {
+        assert_eq!(package.bits(name), queue::SLOT_BYTES * 8, "{name}");
+        let mut at = 0;
+        let members = package.structs[name].iter().rev();
+        let theirs: Vec<_> = members
+            .map(|member| {
+                let place = at;
+                at += member.width * member.count / 8;
+                (member.name.as_str(), place, member.width / 8, member.count)
+            })
+            .collect();
+        let ours: Vec<_> = fields
+            .iter()
+            .map(|f| (f.name, f.at, f.bytes, f.count))
+            .collect();
+        assert_eq!(theirs, ours, "layout of {name}");
+    }
+    // A field that the channel has, too, has its width there.
+    let channel = &package.structs["cmd_t"];
+    for field in queue::CMD_FIELDS {
+        match channel.iter().find(|member| member.name == field.name) {
+            Some(_) if field.name == "op" => {}
+            Some(member) => assert_eq!(member.width, field.bits, "{}", field.name),
+            None => assert!(field.bits == 0 || field.name == "version", "{}", field.name),
+        }
+    }
+    assert_eq!(package.param("QueueSlotBytes"), queue::SLOT_BYTES as u64);
+    assert_eq!(package.param("CmdqVersion"), queue::VERSION.into());
+    let limits =
+        ["MinLogCmdQueue", "MinLogCplQueue", "MaxLogQueue"].map(|name| package.param(name));
+    let (commands, completions) = (queue::CMDQ_LOG_RANGE, queue::CPLQ_LOG_RANGE);
+    let ours = [commands.start(), completions.start(), commands.end()].map(|n| u64::from(*n));
+    assert_eq!(limits, ours);
+    assert_eq!(commands.end(), completions.end());
 }

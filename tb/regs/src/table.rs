@@ -91,7 +91,7 @@ pub const CMDQ_BASE_LO: u16 = 0x210;
 pub const CMDQ_BASE_HI: u16 = 0x214;
 /// Command queue size. Size of the command queue. Locked while the queues are enabled.
 pub const CMDQ_LOG_SIZE: u16 = 0x218;
-/// Command queue doorbell. The slot behind the last command that the host has written.
+/// Command queue doorbell. The slot behind the last command that the host has written. Moves forward only.
 pub const CMDQ_TAIL: u16 = 0x21c;
 /// Command queue head. The slot of the next command that the unit takes.
 pub const CMDQ_HEAD: u16 = 0x220;
@@ -101,7 +101,7 @@ pub const CPLQ_BASE_LO: u16 = 0x230;
 pub const CPLQ_BASE_HI: u16 = 0x234;
 /// Completion queue size. Size of the completion queue. Locked while the queues are enabled.
 pub const CPLQ_LOG_SIZE: u16 = 0x238;
-/// Completion queue doorbell. The slot of the next completion that the host takes.
+/// Completion queue doorbell. The slot of the next completion that the host takes. Not beyond CPLQ_TAIL.
 pub const CPLQ_HEAD: u16 = 0x23c;
 /// Completion queue tail. The slot behind the last completion that the unit has written.
 pub const CPLQ_TAIL: u16 = 0x240;
@@ -306,6 +306,8 @@ pub mod queue_status {
     pub const BUSY: u32 = 0x2;
     /// Memory refused an access to a slot; disable to leave.
     pub const ERROR: u32 = 0x4;
+    /// A command waits until the completion queue has room for its completions.
+    pub const FULL: u32 = 0x8;
 }
 
 /// Bits of [`CMDQ_BASE_LO`].
@@ -340,7 +342,7 @@ pub mod cplq_base_lo {
 
 /// Bits of [`CPLQ_LOG_SIZE`].
 pub mod cplq_log_size {
-    /// log2 of the number of slots, 1 to 16.
+    /// log2 of the number of slots, 2 to 16.
     pub const VALUE: u32 = 0x1f;
 }
 
@@ -1358,6 +1360,13 @@ pub const REGISTERS: &[Register] = &[
             Field {
                 name: "error",
                 mask: 0x4,
+                access: Access::Ro,
+                live: true,
+                lock: None,
+            },
+            Field {
+                name: "full",
+                mask: 0x8,
                 access: Access::Ro,
                 live: true,
                 lock: None,

@@ -77,7 +77,11 @@ module tb_csr
   input  logic                      queue_enabled_i,
   input  logic                      queue_busy_i,
   input  logic                      queue_error_i,
+  input  logic                      queue_full_i,
   input  logic                      queue_event_i,
+  output logic [31:0]               doorbell_value_o,
+  input  logic                      cmdq_tail_bad_i,
+  input  logic                      cplq_head_bad_i,
   output logic [3:0]                window_enable_o,
   output logic [4*FrameW-1:0]       window_base_o,
   output logic [4*FrameW-1:0]       window_limit_o
@@ -139,7 +143,8 @@ module tb_csr
     .fault_event_i, .fault_pop_o,
     .queue_enable_o, .queue_arm_o, .cmdq_base_o, .cmdq_log_size_o, .cmdq_tail_o, .cmdq_doorbell_o,
     .cplq_base_o, .cplq_log_size_o, .cplq_head_o, .cplq_doorbell_o, .cmdq_head_i, .cplq_tail_i,
-    .queue_enabled_i, .queue_busy_i, .queue_error_i, .queue_event_i,
+    .queue_enabled_i, .queue_busy_i, .queue_error_i, .queue_full_i, .queue_event_i,
+    .doorbell_value_o, .cmdq_tail_bad_i, .cplq_head_bad_i,
     .window_enable_o, .window_base_o, .window_limit_o
   );
 

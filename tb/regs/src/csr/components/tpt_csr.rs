@@ -631,7 +631,7 @@ impl<'io, IO: peakrdl_rust::io::RegisterIO> TptCsr<'io, IO> {
 
     /// Command queue doorbell
     ///
-    /// The slot behind the last command that the host has written.
+    /// The slot behind the last command that the host has written. Moves forward only.
     #[inline(always)]
     #[must_use]
     pub const fn cmdq_tail(&self) -> peakrdl_rust::reg::Reg<'io, cmdq_tail::CmdqTail, IO> {
@@ -688,7 +688,7 @@ impl<'io, IO: peakrdl_rust::io::RegisterIO> TptCsr<'io, IO> {
 
     /// Completion queue doorbell
     ///
-    /// The slot of the next completion that the host takes.
+    /// The slot of the next completion that the host takes. Not beyond CPLQ_TAIL.
     #[inline(always)]
     #[must_use]
     pub const fn cplq_head(&self) -> peakrdl_rust::reg::Reg<'io, cplq_head::CplqHead, IO> {

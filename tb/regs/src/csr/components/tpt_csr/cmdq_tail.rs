@@ -8,7 +8,7 @@ use super::_root; // alias to root module of generated code
 
 /// Command queue doorbell
 ///
-/// The slot behind the last command that the host has written.
+/// The slot behind the last command that the host has written. Moves forward only.
 #[repr(transparent)]
 #[derive(Copy, Clone, Eq, PartialEq)]
 pub struct CmdqTail(u32);

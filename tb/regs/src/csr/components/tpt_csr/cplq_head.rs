@@ -8,7 +8,7 @@ use super::_root; // alias to root module of generated code
 
 /// Completion queue doorbell
 ///
-/// The slot of the next completion that the host takes.
+/// The slot of the next completion that the host takes. Not beyond CPLQ_TAIL.
 #[repr(transparent)]
 #[derive(Copy, Clone, Eq, PartialEq)]
 pub struct CplqHead(u32);

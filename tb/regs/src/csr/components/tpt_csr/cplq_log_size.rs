@@ -45,7 +45,7 @@ impl CplqLogSize {
 
     /// value
     ///
-    /// log2 of the number of slots, 1 to 16.
+    /// log2 of the number of slots, 2 to 16.
     #[inline(always)]
     #[allow(clippy::missing_panics_doc)]
     #[must_use]
@@ -56,7 +56,7 @@ impl CplqLogSize {
 
     /// value
     ///
-    /// log2 of the number of slots, 1 to 16.
+    /// log2 of the number of slots, 2 to 16.
     #[inline(always)]
     pub fn set_value(&mut self, val: u8) {
         let val = val as u32;

@@ -83,6 +83,21 @@ impl QueueStatus {
         let val = (self.0 >> Self::ERROR_OFFSET) & Self::ERROR_MASK;
         val != 0
     }
+
+    pub const FULL_OFFSET: usize = 3;
+    pub const FULL_WIDTH: usize = 1;
+    pub const FULL_MASK: u32 = 0x1;
+
+    /// full
+    ///
+    /// A command waits until the completion queue has room for its completions.
+    #[inline(always)]
+    #[allow(clippy::missing_panics_doc)]
+    #[must_use]
+    pub fn full(&self) -> bool {
+        let val = (self.0 >> Self::FULL_OFFSET) & Self::FULL_MASK;
+        val != 0
+    }
 }
 
 impl core::fmt::Debug for QueueStatus {
@@ -91,6 +106,7 @@ impl core::fmt::Debug for QueueStatus {
             .field("enabled", &self.enabled())
             .field("busy", &self.busy())
             .field("error", &self.error())
+            .field("full", &self.full())
             .finish()
     }
 }
@@ -105,5 +121,6 @@ mod tests {
         assert_eq!(reg.enabled(), false);
         assert_eq!(reg.busy(), false);
         assert_eq!(reg.error(), false);
+        assert_eq!(reg.full(), false);
     }
 }
