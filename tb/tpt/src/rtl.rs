@@ -114,6 +114,7 @@ impl RtlTarget {
         let port = BenchPort {
             bench,
             unit: UnitConfig {
+                phys: true,
                 mpt_base: MPT_BASE,
                 mpt_size: options.table,
                 perm_secret,
