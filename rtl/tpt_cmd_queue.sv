@@ -29,8 +29,7 @@
 /// **Disabling** may happen at any time: what has begun on the memory port is finished, completions
 /// of commands in work are dropped when they come, and `enabled_o` and `busy_o` fall after that.
 ///
-/// Latency: 4 clocks and the read from the doorbell to the command; 2 clocks from a completion to
-/// its write.
+/// Latency: docs/queues.md.
 module tpt_cmd_queue import tpt_pkg::*; #(
   /// Width of the memory port in bits: 128, 256 or 512.
   parameter int unsigned AxiDataW = 128

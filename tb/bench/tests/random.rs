@@ -1234,7 +1234,8 @@ impl World {
             4 => Fault {
                 percent: 5,
                 times: Some(4),
-                ..Fault::always(0..u64::MAX, FaultOn::Read)
+                // an error of a slot would stop the queue
+                ..Fault::always(0..QueueConfig::default().cmdq_base, FaultOn::Read)
             },
             _ => return self.rig.bench.axi.clear_faults(),
         };
