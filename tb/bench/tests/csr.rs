@@ -189,7 +189,7 @@ fn offsets() -> impl Iterator<Item = (&'static Register, u16)> {
 /// Bytes of a word that the strobes let through.
 fn strobe_mask(strobes: u8) -> u32 {
     (0..4).fold(0, |mask, byte| {
-        mask | u32::from(strobes >> byte & 1) * (0xff << (8 * byte))
+        mask | (u32::from(strobes >> byte & 1) * (0xff << (8 * byte)))
     })
 }
 

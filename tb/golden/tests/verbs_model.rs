@@ -340,7 +340,8 @@ impl World {
                     if old.kind == Kind::Frmr && !old.far {
                         return Err(Status::RemoteInv);
                     }
-                    if old.kind != Kind::Frmr && old.qpn != c.qpn {
+                    let bound = old.state == State::Valid;
+                    if old.kind != Kind::Frmr && bound && old.qpn != c.qpn {
                         return Err(Status::KeyQp);
                     }
                 }
@@ -355,6 +356,9 @@ impl World {
                     state: State::Alloc,
                     holds: Vec::new(),
                     parent: None,
+                    access: 0,
+                    start: 0,
+                    length: 0,
                     ..old
                 });
                 Ok((Key::NONE, Key::NONE, Some(Ending { index, then })))
