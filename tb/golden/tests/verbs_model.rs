@@ -746,6 +746,14 @@ impl Run {
         let query = self.model.commands[n].0.op == CmdOp::Query.code();
         self.clock += 1;
         let pending = self.model.commands[n].1 == Stand::Pending;
+        if !pending && !query && how & 0x80 != 0 {
+            // Executed not at once, but only after those before it had finished.
+            let late = self.model.later(n);
+            let (_, answers) = self.model.replay(&late);
+            if answers[n].0 != self.model.answers[n].0 {
+                self.model.set(late);
+            }
+        }
         let fence = self.model.needs_fence(n);
         let plain = |status| {
             let command = &self.model.commands[n].0;
@@ -776,7 +784,6 @@ impl Run {
             return Ok(());
         }
         if !pending {
-            // Executed at once, or only after those before it had finished.
             let late = self.model.later(n);
             let (_, answers) = self.model.replay(&late);
             let early = self.model.answers[n].0;
@@ -791,10 +798,6 @@ impl Run {
             let wrong = plain(others[usize::from(which) % others.len()]);
             let outcome = self.unit.clone().complete(&wrong, self.clock);
             prop_assert!(outcome.is_err(), "{:?} for {:?}", wrong, early);
-            let differs = answers[n].0 != early;
-            if differs && !query && how & 0x80 != 0 {
-                self.model.set(late);
-            }
         }
         let done = self.completion(n);
         let outcome = self.unit.complete(&done, self.clock);

@@ -362,6 +362,62 @@ fn a_row_of_commands() {
     assert_eq!(windows_of(&unit, lkey), 1);
 }
 
+/// A deregistration that is accepted while the last window is on its way out, and is executed
+/// behind that: its fence may take long, find no place, or meet a bus error.
+#[test]
+fn fences_of_commands_that_are_executed_late() {
+    let mut unit = unit();
+    let lkey = at(&mut unit, reg(), 1).lkey;
+    let window = at(&mut unit, alloc_mw(Kind::Mw2), 2).rkey;
+    let window = at(&mut unit, bind(window, lkey), 3).rkey;
+    let read = access(Op::LocalRead, lkey);
+    let ended = unit.begin(&invalidate(window), None, 10);
+    let late = unit.begin(
+        &Command {
+            id: 9,
+            ..dereg(lkey)
+        },
+        None,
+        11,
+    );
+    let plain = |status| Completion::plain(9, late.op, status);
+    assert_eq!(late.status, Status::Bound);
+    let mut early = unit.clone();
+    assert!(early.complete(&plain(Status::Pending), 12).is_err());
+    assert_eq!(allowed(&unit, &read, 12, 13), [Fine]);
+    assert_eq!(unit.complete(&ended, 20), Ok(Outcome::Finished));
+    assert_eq!(
+        allowed(&unit, &read, 21, 22),
+        [Fine, KeyState],
+        "it may have begun"
+    );
+
+    let mut pending = unit.clone();
+    assert_eq!(
+        pending.complete(&plain(Status::Pending), 30),
+        Ok(Outcome::Pending)
+    );
+    assert_eq!(allowed(&pending, &read, 31, 32), [KeyState]);
+    assert_eq!(
+        pending.complete(&plain(Status::Ok), 40),
+        Ok(Outcome::Finished)
+    );
+    assert_eq!(state(&pending, lkey), State::Free);
+
+    for status in [Status::Busy, Status::Bus] {
+        let mut refused = unit.clone();
+        let outcome = refused.complete(&plain(status), 30);
+        assert_eq!(outcome, Ok(Outcome::Refused(status)));
+        assert_eq!(allowed(&refused, &read, 31, 32), [Fine]);
+        let during = match status {
+            Status::Busy => &[Fine][..],
+            _ => &[Fine, KeyState],
+        };
+        assert_eq!(allowed(&refused, &read, 25, 26), during);
+        assert_eq!(refused.commands_in_flight(), 0);
+    }
+}
+
 /// A query beside commands that count windows may see the one or the other number.
 #[test]
 fn queries_beside_unbindings() {

@@ -21,9 +21,9 @@ pub(super) struct InFlight {
     /// Number of the enabling under which it was accepted.
     era: u32,
     expected: Completion,
-    /// A refusal that is right too: when it was accepted, commands before it stood in its way that
-    /// have finished since.
-    or_refused: Option<Completion>,
+    /// Refusals that are right too: it may have been executed while commands before it stood in its
+    /// way that have finished since.
+    or_refused: Vec<Completion>,
     /// What it has begun to change, and what was there.
     started: Option<(Change, Before)>,
     /// What it may have begun to change instead, if it was executed only after commands before it
@@ -107,7 +107,7 @@ impl Golden {
             since: now,
             era,
             expected,
-            or_refused: None,
+            or_refused: Vec::new(),
             started,
             supposed: None,
             pending,
@@ -135,13 +135,24 @@ impl Golden {
             }
             return Ok(Outcome::Finished);
         }
-        if flight.or_refused == Some(*actual) {
+        if flight.or_refused.contains(actual) {
             self.rewind(place);
             self.in_flight.remove(place);
             self.replay(place, true);
             return Ok(Outcome::Finished);
         }
         let plain = Completion::plain(actual.id, actual.op, actual.status) == *actual;
+        let from_outside = matches!(
+            actual.status,
+            Status::Pending | Status::Busy | Status::Bus | Status::MptBad
+        );
+        let late = plain && from_outside && flight.started.is_none() && flight.supposed.is_some();
+        if late {
+            // It may have been executed only after commands before it had finished.
+            self.rewind(place);
+            self.replay(place, true);
+        }
+        let flight = &self.in_flight[place];
         let ends = flight.ends();
         let first = !flight.pending;
         match actual.status {
@@ -157,12 +168,13 @@ impl Golden {
             Status::Busy if plain && first && ends.is_some() => {}
             _ => return self.reconsider(place, actual, now),
         }
-        self.refuse(place, actual.status, now);
+        self.refuse(place, actual.status, now, late);
         Ok(Outcome::Refused(actual.status))
     }
 
     /// A command was refused from outside: takes it back, and lets later ones have what it took.
-    fn refuse(&mut self, place: usize, status: Status, now: u64) {
+    /// `late`: it is not certain that it had begun; refusals of later ones stay right.
+    fn refuse(&mut self, place: usize, status: Status, now: u64, late: bool) {
         if self.in_flight[place].started.is_none() {
             // It had nothing that others could have missed.
             self.in_flight.remove(place);
@@ -195,7 +207,7 @@ impl Golden {
                 }
             }
         }
-        self.replay(place, false);
+        self.replay(place, late);
     }
 
     /// A bus error has made an index unusable: its region, if there is one, is dead, and the index
@@ -245,7 +257,7 @@ impl Golden {
         self.rewind(place);
         self.replay(place, true);
         let flight = &self.in_flight[place];
-        if self.agrees(&flight.expected, actual) || flight.or_refused == Some(*actual) {
+        if self.agrees(&flight.expected, actual) || flight.or_refused.contains(actual) {
             return self.complete(actual, now);
         }
         Err(CompletionError::Wrong {
@@ -325,8 +337,9 @@ impl Golden {
             let flight = &mut self.in_flight[n];
             let before = std::mem::replace(&mut flight.expected, expected);
             flight.started = started;
-            if both && before.status != Status::Ok && expected.status == Status::Ok {
-                flight.or_refused.get_or_insert(before);
+            let known = before == expected || flight.or_refused.contains(&before);
+            if both && before.status != Status::Ok && !known {
+                flight.or_refused.push(before);
             }
         }
     }

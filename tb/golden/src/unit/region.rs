@@ -232,7 +232,8 @@ impl Region {
 /// hold anything there.
 ///
 /// * Of a free entry state and generation count: the rest belongs to the list of free entries.
-/// * A window has no L_Key and no table, and before it is bound no range, rights and parent.
+/// * A window has no L_Key and no table, and before it is bound no range, rights and parent. One of
+///   type 1 has no queue pair.
 /// * A fast-registration region that is not registered has no range, rights and table. Without a
 ///   remote right it has no R_Key.
 /// * A physical region has no table.
@@ -246,6 +247,9 @@ pub(super) fn meaning(entry: MptEntry) -> MptEntry {
         (told.lkey_tag, told.cap, told.rinv_en) = (0, 0, false);
         (told.log_page, told.level, told.log_tpage, told.encoding) = (0, 0, 0, 0);
         told.frame = [entry.frame[0], 0, 0, 0];
+        if kind == Kind::Mw1 {
+            told.qpn = 0;
+        }
     }
     match kind {
         Kind::Phys => {
