@@ -1402,7 +1402,8 @@ fn run_with(config: Config, cases: u64, length: usize, salt: u64, through_queue:
             // A run that is long enough meets a good one of each.
             for op in (1..12).filter_map(CmdOp::from_code) {
                 let good = seen.contains_key(&(op.code(), Status::Ok));
-                assert!(good || length < 100, "{op:?} was never done");
+                let short = length < 100 || length as u64 * cases < 900;
+                assert!(good || short, "{op:?} was never done");
             }
         }
         Err(TestError::Fail(reason, (seed_of_bench, steps))) => {
