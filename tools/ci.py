@@ -44,10 +44,11 @@ STEPS = [
     Step("test", [PY, "tools/run_tests.py", "--timeout", "1500"], 1600),
     Step("run", ["make", "--no-print-directory", "run"], 600),
     Step("bench", ["make", "--no-print-directory", "bench-quick"], 180),
+    # These two build the models anew, in a profile of their own: one is enough.
     Step("clippy", [CARGO, "clippy", "--release", "--workspace", "--all-targets", "--",
-                    "-D", "warnings"], 600),
+                    "-D", "warnings"], 600, TPT_CONFIGS="small"),
     Step("api docs", [CARGO, "doc", "--release", "--workspace", "--no-deps"], 600,
-         RUSTDOCFLAGS="-D warnings"),
+         RUSTDOCFLAGS="-D warnings", TPT_CONFIGS="small"),
     Step("synthesis", [PY, "tools/synth.py", "--config", "small"], 900),
     Step("mutants", [PY, "tools/mutants.py", "--sample", "3", "--seed", "1"], 900),
 ]
