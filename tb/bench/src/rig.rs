@@ -305,7 +305,7 @@ impl Rig {
         Ok(())
     }
 
-    /// ALLOC_MW: with flags [`flag::MW2`] and [`flag::MW2A`], or none for type 1.
+    /// ALLOC_MW: with flags MW2 and MW2A of [`tpt_golden::types::flag`], or none for type 1.
     pub fn alloc_mw(&mut self, pd: u32, flags: u8) -> Result<Window, BenchError> {
         let command = Command {
             id: self.id(),
