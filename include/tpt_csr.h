@@ -78,6 +78,9 @@ extern "C" {
 #define TPT_CSR__CAP2__WINDOWS_bm 0x70
 #define TPT_CSR__CAP2__WINDOWS_bp 4
 #define TPT_CSR__CAP2__WINDOWS_bw 3
+#define TPT_CSR__CAP2__CHECKED_bm 0x80
+#define TPT_CSR__CAP2__CHECKED_bp 7
+#define TPT_CSR__CAP2__CHECKED_bw 1
 #define TPT_CSR__CAP2__SYNDROMES_bm 0x1f00
 #define TPT_CSR__CAP2__SYNDROMES_bp 8
 #define TPT_CSR__CAP2__SYNDROMES_bw 5
@@ -369,15 +372,24 @@ extern "C" {
 #define TPT_CSR__FAULT_INFO__VALID_bp 31
 #define TPT_CSR__FAULT_INFO__VALID_bw 1
 
-// reg - tpt_csr.FAULT_VA_LO
-#define TPT_CSR__FAULT_VA_LO__VALUE_bm 0xffffffff
-#define TPT_CSR__FAULT_VA_LO__VALUE_bp 0
-#define TPT_CSR__FAULT_VA_LO__VALUE_bw 32
+// reg - tpt_csr.FAULT_PAGE_LO
+#define TPT_CSR__FAULT_PAGE_LO__VALUE_bm 0xffffffff
+#define TPT_CSR__FAULT_PAGE_LO__VALUE_bp 0
+#define TPT_CSR__FAULT_PAGE_LO__VALUE_bw 32
 
-// reg - tpt_csr.FAULT_VA_HI
-#define TPT_CSR__FAULT_VA_HI__VALUE_bm 0xffffffff
-#define TPT_CSR__FAULT_VA_HI__VALUE_bp 0
-#define TPT_CSR__FAULT_VA_HI__VALUE_bw 32
+// reg - tpt_csr.FAULT_PAGE_HI
+#define TPT_CSR__FAULT_PAGE_HI__PAGE_bm 0xff
+#define TPT_CSR__FAULT_PAGE_HI__PAGE_bp 0
+#define TPT_CSR__FAULT_PAGE_HI__PAGE_bw 8
+#define TPT_CSR__FAULT_PAGE_HI__TAG_bm 0x3ff00
+#define TPT_CSR__FAULT_PAGE_HI__TAG_bp 8
+#define TPT_CSR__FAULT_PAGE_HI__TAG_bw 10
+#define TPT_CSR__FAULT_PAGE_HI__CLIENT_bm 0x300000
+#define TPT_CSR__FAULT_PAGE_HI__CLIENT_bp 20
+#define TPT_CSR__FAULT_PAGE_HI__CLIENT_bw 2
+#define TPT_CSR__FAULT_PAGE_HI__HELD_bm 0x80000000
+#define TPT_CSR__FAULT_PAGE_HI__HELD_bp 31
+#define TPT_CSR__FAULT_PAGE_HI__HELD_bw 1
 
 // reg - tpt_csr.FAULT_POP
 #define TPT_CSR__FAULT_POP__POP_bm 0x1
@@ -539,16 +551,16 @@ typedef struct __attribute__ ((__packed__)) {
     uint32_t CNT_FENCES;
     uint32_t CNT_EVICT;
     uint8_t RESERVED_b0_103[0x54];
-    uint32_t SYN_COUNT[17];
-    uint8_t RESERVED_148_17f[0x38];
+    uint32_t SYN_COUNT[18];
+    uint8_t RESERVED_14c_17f[0x34];
     uint32_t LOG_COUNT;
     uint8_t RESERVED_184_18f[0xc];
     uint32_t LOG[4];
     uint8_t RESERVED_1a0_1bf[0x20];
     uint32_t FAULT_COUNT;
     uint32_t FAULT_INFO;
-    uint32_t FAULT_VA_LO;
-    uint32_t FAULT_VA_HI;
+    uint32_t FAULT_PAGE_LO;
+    uint32_t FAULT_PAGE_HI;
     uint32_t FAULT_POP;
     uint8_t RESERVED_1d4_1ff[0x2c];
     uint32_t QUEUE_CTRL;

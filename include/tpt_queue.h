@@ -33,6 +33,8 @@ extern "C" {
 #define TPT_CMD_BIND_MW 9  // bind it to a part of a region; type 1: or unbind it
 #define TPT_CMD_DEALLOC_MW 10  // free it, bound or not
 #define TPT_CMD_REG_PHYS 11  // register a physical region, if CTRL.phys allows it
+#define TPT_CMD_PAGE_READY 12  // answer to a page fault: walk on, or refuse
+#define TPT_CMD_INVAL_RANGE 13  // end the use of old entries of an on-demand region
 
 // Values of `status`.
 #define TPT_STS_OK 0  // done
@@ -71,12 +73,13 @@ extern "C" {
 // Values of `encoding`.
 #define TPT_ENC_RAW 0  // address only, all zero is "not present"
 #define TPT_ENC_FLAGGED 1  // bit 0 present and readable, bit 1 writable
-#define TPT_ENC_CHECKED 2  // reserved
+#define TPT_ENC_CHECKED 2  // as FLAGGED, with check bits over address and place
 
 // Bits of `flags`.
 #define TPT_FLAG_REMOTE_INV (1u << 0)  // ALLOC_MR: allowed; INVALIDATE: it is a remote one
 #define TPT_FLAG_MW2 (1u << 1)  // ALLOC_MW: type 2 (2B) instead of type 1
 #define TPT_FLAG_MW2A (1u << 2)  // ALLOC_MW: type 2A, with FlagMw2
+#define TPT_FLAG_REFUSE (1u << 0)  // PAGE_READY: the page will not come
 
 // Bits of `rereg`.
 #define TPT_REREG_TRANSLATION (1u << 0)  // start, length, page size and table
@@ -92,7 +95,7 @@ struct tpt_cmdq_slot {
   uint8_t tag;  // FAST_REG, BIND of type 2: new tag of the keys
   uint8_t rereg;  // IBV_REREG_MR_* bits
   uint8_t encoding;  // enc_e
-  uint32_t key;  // key of what the command is about: L_Key; window: R_Key
+  uint32_t key;  // what it is about: L_Key; window: R_Key; PAGE_READY: slot
   uint32_t mkey;  // BIND: L_Key of the region
   uint32_t pd;  // PD of the region or window; must match one that exists
   uint32_t new_pd;  // REREG with the PD bit

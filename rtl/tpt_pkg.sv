@@ -81,7 +81,8 @@ package tpt_pkg;
     SynBus       = 5'd14,  // memory answered with an error
     SynMptBad    = 5'd15,  // MPT entry corrupted (CRC or illegal fields)
     SynDisabled  = 5'd16,  // unit not enabled, or MPT not cleared yet
-    SynTagBusy   = 5'd17   // the request's tag is still in use by an earlier request
+    SynTagBusy   = 5'd17,  // the request's tag is still in use by an earlier request
+    SynRetry     = 5'd18   // page fault that is not held: the same request may pass later
   } syndrome_e;
 
   /// State of an MPT entry. All-zero memory is a FREE entry with a right CRC.
@@ -106,7 +107,7 @@ package tpt_pkg;
   typedef enum logic [1:0] {
     EncRaw     = 2'd0,  // address only, all zero is "not present"
     EncFlagged = 2'd1,  // bit 0 present and readable, bit 1 writable
-    EncChecked = 2'd2   // reserved
+    EncChecked = 2'd2   // as FLAGGED, with check bits over address and place
   } enc_e;
   /// Inside the unit only: frames of a physical region, which are not judged.
   localparam logic [1:0] EncNone = 2'd3;
@@ -124,14 +125,14 @@ package tpt_pkg;
   localparam int unsigned AccRemoteAtomic    = 3;  // remote atomic (RA)
   localparam int unsigned AccMwBind          = 4;  // windows may be bound
   localparam int unsigned AccZeroBased       = 5;  // addresses are offsets from the start
-  localparam int unsigned AccOnDemand        = 6;  // refused at registration
+  localparam int unsigned AccOnDemand        = 6;  // pages may be absent: page faults
   localparam int unsigned AccHugeTlb         = 7;  // kept, not used
   localparam int unsigned AccFlushGlobal     = 8;  // FLUSH to global visibility
   localparam int unsigned AccFlushPersistent = 9;  // FLUSH to persistence
   localparam int unsigned AccRelaxedOrdering = 10;  // attribute of response beats
   /// Bit of IBV_ACCESS_RELAXED_ORDERING in a verbs access word.
   localparam int unsigned VerbsRelaxedOrdering = 20;
-  /// Verbs access bits that registration knows: 0 to 5, 7 to 9, 20 to 29.
+  /// Verbs access bits that registration knows: 0 to 5, 7 to 9, 20 to 29 (6: see AccOnDemand).
   localparam logic [31:0] KnownAccess = 32'h3ff0_03bf;
   /// Of a window: RW, RR, RA, and ZERO_BASED for type 2.
   localparam logic [31:0] KnownMwAccess = 32'h0000_002e;
@@ -154,13 +155,16 @@ package tpt_pkg;
     CmdAllocMw    = 4'd8,   // allocate a window
     CmdBindMw     = 4'd9,   // bind it to a part of a region; type 1: or unbind it
     CmdDeallocMw  = 4'd10,  // free it, bound or not
-    CmdRegPhys    = 4'd11   // register a physical region, if CTRL.phys allows it
+    CmdRegPhys    = 4'd11,  // register a physical region, if CTRL.phys allows it
+    CmdPageReady  = 4'd12,  // answer to a page fault: walk on, or refuse
+    CmdInvalRange = 4'd13   // end the use of old entries of an on-demand region
   } cmd_op_e;
 
   /// Bits of `flags` of a command.
   localparam int unsigned FlagRemoteInv = 0;  // ALLOC_MR: allowed; INVALIDATE: it is a remote one
   localparam int unsigned FlagMw2       = 1;  // ALLOC_MW: type 2 (2B) instead of type 1
   localparam int unsigned FlagMw2a      = 2;  // ALLOC_MW: type 2A, with FlagMw2
+  localparam int unsigned FlagRefuse    = 0;  // PAGE_READY: the page will not come
 
   /// IBV_REREG_MR_* bits of a REREG_MR command.
   localparam int unsigned ReregTranslation = 0;  // start, length, page size and table
@@ -253,7 +257,7 @@ package tpt_pkg;
     logic [7:0]       tag;        // FAST_REG, BIND of type 2: new tag of the keys
     logic [QpnW-1:0]  qpn;        // BIND of type 2, remote INVALIDATE: queue pair
     logic [31:0]      mkey;       // BIND: L_Key of the region
-    logic [31:0]      key;        // key of what the command is about: L_Key; window: R_Key
+    logic [31:0]      key;        // what it is about: L_Key; window: R_Key; PAGE_READY: slot
     logic [PdW-1:0]   pd;         // PD of the region or window; must match one that exists
     logic [31:0]      access;     // verbs access word, IBV_ACCESS_*
     logic [63:0]      start;      // start VA (iova)
@@ -340,7 +344,7 @@ package tpt_pkg;
     logic [31:0]      new_pd;     // REREG with the PD bit
     logic [31:0]      pd;         // PD of the region or window; must match one that exists
     logic [31:0]      mkey;       // BIND: L_Key of the region
-    logic [31:0]      key;        // key of what the command is about: L_Key; window: R_Key
+    logic [31:0]      key;        // what it is about: L_Key; window: R_Key; PAGE_READY: slot
     logic [7:0]       encoding;   // enc_e
     logic [7:0]       rereg;      // IBV_REREG_MR_* bits
     logic [7:0]       tag;        // FAST_REG, BIND of type 2: new tag of the keys
@@ -411,11 +415,13 @@ package tpt_pkg;
   /// Commands that end something and may be answered PENDING before they are finished.
   function automatic logic cmd_may_pend(logic [3:0] op);
     return (op == CmdDeregMr) || (op == CmdReregMr) || (op == CmdInvalidate) ||
-           (op == CmdBindMw) || (op == CmdDeallocMw);
+           (op == CmdBindMw) || (op == CmdDeallocMw) || (op == CmdInvalRange);
   endfunction
 
   /// What a passed check hands to the walk.
   typedef struct packed {
+    logic [TagW-1:0]        tag;        // of the request
+    logic                   ondemand;   // an absent page is a page fault
     logic                   relaxed;    // relaxed ordering is allowed
     logic [IndexW-1:0]      index;
     logic [GenW-1:0]        gen;
@@ -436,13 +442,56 @@ package tpt_pkg;
   } pos_t;
 
   /// Field values that a VALID entry of this unit can have. Others mean that memory has changed.
+  /// `checked`: the unit knows the encoding CHECKED.
   function automatic logic mpt_fields_legal(logic [2:0] kind, logic [2:0] level,
                                             logic [1:0] encoding, logic [5:0] log_page,
-                                            logic [2:0] log_tpage);
-    return (kind <= KindMw2a) && (level <= LevelFlat) && (encoding <= EncFlagged) &&
+                                            logic [2:0] log_tpage, logic checked);
+    return (kind <= KindMw2a) && (level <= LevelFlat) &&
+           ((encoding <= EncFlagged) || (checked && (encoding == EncChecked))) &&
            (log_page >= 6'(MinLogPage)) && (log_page <= 6'(MaxLogPage)) &&
            (log_tpage <= 3'(MaxLogTPage - MinLogTPage)) &&
            ((kind != KindPhys) || ((level == LevelInline) && (log_page == 6'(MaxLogPage))));
+  endfunction
+
+  /// A page fault, for the FAULT registers.
+  typedef struct packed {
+    logic [1:0]          client;  // of the request
+    logic [TagW-1:0]     tag;     // of the request
+    logic                write;   // the access needs a writable page
+    logic                held;    // the request waits; else it was answered RETRY
+    logic [6:0]          slot;    // names the fault
+    logic [IndexW-1:0]   index;   // of the region
+    logic [PageIdxW-1:0] page;    // number of the page in the region (flat: plus root[11:3])
+  } fault_t;
+
+  // ---------------------------------------------------------------------------------------------
+  // Check of an MTT entry in the encoding CHECKED: x^21 + x^2 + 1 over its place, its address and
+  // its flags; the parity of the entry is odd.
+  // ---------------------------------------------------------------------------------------------
+  localparam int unsigned CheckW = 21;
+  /// Width of a place: index, entry number, level; and of what is in the entry.
+  localparam int unsigned PlaceW = IndexW + PageIdxW + 3;
+  localparam int unsigned CheckedAddrW = 40;
+  localparam int unsigned CheckedW = CheckedAddrW + 2;
+
+  /// Bits in the order of the message.
+  function automatic logic [PlaceW-1:0] mtt_place(logic [IndexW-1:0] index,
+                                                  logic [PageIdxW-1:0] number, logic [2:0] lvl);
+    return {index[IndexW-1:8], number, index[7:0], lvl};
+  endfunction
+
+  /// Which bits of {place, address, writable, present} each bit of the check is the parity of.
+  typedef logic [CheckW-1:0][PlaceW+CheckedW-1:0] mtt_map_t;
+  function automatic mtt_map_t mtt_check_map();
+    mtt_map_t          m;
+    logic [CheckW-1:0] weight;
+    m      = '0;
+    weight = CheckW'(5);  // x^21 modulo the polynomial
+    for (int unsigned n = 0; n < PlaceW + CheckedW; n++) begin
+      for (int unsigned o = 0; o < CheckW; o++) m[o][n] = weight[o];
+      weight = {weight[CheckW-2:0], 1'b0} ^ (weight[CheckW-1] ? CheckW'(5) : '0);
+    end
+    return m;
   endfunction
 
   // ---------------------------------------------------------------------------------------------

@@ -41,14 +41,14 @@ package tpt_csr_pkg;
   localparam logic [CsrAddrW-1:0] CsrCntFences = 12'h0a8;  // RO
   localparam logic [CsrAddrW-1:0] CsrCntEvict = 12'h0ac;  // RO
   localparam logic [CsrAddrW-1:0] CsrSynCount = 12'h104;  // RO
-  localparam int unsigned NumSynCount = 17;
+  localparam int unsigned NumSynCount = 18;
   localparam logic [CsrAddrW-1:0] CsrLogCount = 12'h180;  // RO
   localparam logic [CsrAddrW-1:0] CsrLog = 12'h190;  // RO
   localparam int unsigned NumLog = 4;
   localparam logic [CsrAddrW-1:0] CsrFaultCount = 12'h1c0;  // RO
   localparam logic [CsrAddrW-1:0] CsrFaultInfo = 12'h1c4;  // RO
-  localparam logic [CsrAddrW-1:0] CsrFaultVaLo = 12'h1c8;  // RO
-  localparam logic [CsrAddrW-1:0] CsrFaultVaHi = 12'h1cc;  // RO
+  localparam logic [CsrAddrW-1:0] CsrFaultPageLo = 12'h1c8;  // RO
+  localparam logic [CsrAddrW-1:0] CsrFaultPageHi = 12'h1cc;  // RO
   localparam logic [CsrAddrW-1:0] CsrFaultPop = 12'h1d0;  // W1P
   localparam logic [CsrAddrW-1:0] CsrQueueCtrl = 12'h200;  // RW, W1S
   localparam logic [CsrAddrW-1:0] CsrQueueStatus = 12'h204;  // RO
@@ -90,6 +90,7 @@ package tpt_csr_pkg;
   localparam int unsigned Cap2Queues = 0;
   localparam int unsigned Cap2Frmr = 1;
   localparam int unsigned Cap2Windows = 4;
+  localparam int unsigned Cap2Checked = 7;
   localparam int unsigned Cap2Syndromes = 8;
   localparam int unsigned Cap2LogEntries = 16;
   localparam int unsigned Cap2FaultSlots = 24;
@@ -133,6 +134,10 @@ package tpt_csr_pkg;
   localparam int unsigned FaultInfoWrite = 23;
   localparam int unsigned FaultInfoSlot = 24;
   localparam int unsigned FaultInfoValid = 31;
+  localparam int unsigned FaultPageHiPage = 0;
+  localparam int unsigned FaultPageHiTag = 8;
+  localparam int unsigned FaultPageHiClient = 20;
+  localparam int unsigned FaultPageHiHeld = 31;
   localparam int unsigned FaultPopPop = 0;
   localparam int unsigned QueueCtrlEnable = 0;
   localparam int unsigned QueueCtrlArm = 1;

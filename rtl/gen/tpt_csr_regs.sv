@@ -109,13 +109,13 @@ module tpt_csr_regs (
         logic CNT_BAD_DONE;
         logic CNT_FENCES;
         logic CNT_EVICT;
-        logic SYN_COUNT[17];
+        logic SYN_COUNT[18];
         logic LOG_COUNT;
         logic LOG[4];
         logic FAULT_COUNT;
         logic FAULT_INFO;
-        logic FAULT_VA_LO;
-        logic FAULT_VA_HI;
+        logic FAULT_PAGE_LO;
+        logic FAULT_PAGE_HI;
         logic FAULT_POP;
         logic QUEUE_CTRL;
         logic QUEUE_STATUS;
@@ -238,7 +238,7 @@ module tpt_csr_regs (
         decoded_reg_strb.CNT_EVICT = cpuif_req_masked & (cpuif_addr == 12'hac) & !cpuif_req_is_wr;
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'hac);
         is_valid_rw |= cpuif_req_masked & (cpuif_addr == 12'hac) & !cpuif_req_is_wr;
-        for(int i0=0; i0<17; i0++) begin
+        for(int i0=0; i0<18; i0++) begin
             decoded_reg_strb.SYN_COUNT[i0] = cpuif_req_masked & (cpuif_addr == 12'h104 + (12)'(i0) * 12'h4) & !cpuif_req_is_wr;
             is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h104 + (12)'(i0) * 12'h4);
             is_valid_rw |= cpuif_req_masked & (cpuif_addr == 12'h104 + (12)'(i0) * 12'h4) & !cpuif_req_is_wr;
@@ -257,10 +257,10 @@ module tpt_csr_regs (
         decoded_reg_strb.FAULT_INFO = cpuif_req_masked & (cpuif_addr == 12'h1c4) & !cpuif_req_is_wr;
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h1c4);
         is_valid_rw |= cpuif_req_masked & (cpuif_addr == 12'h1c4) & !cpuif_req_is_wr;
-        decoded_reg_strb.FAULT_VA_LO = cpuif_req_masked & (cpuif_addr == 12'h1c8) & !cpuif_req_is_wr;
+        decoded_reg_strb.FAULT_PAGE_LO = cpuif_req_masked & (cpuif_addr == 12'h1c8) & !cpuif_req_is_wr;
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h1c8);
         is_valid_rw |= cpuif_req_masked & (cpuif_addr == 12'h1c8) & !cpuif_req_is_wr;
-        decoded_reg_strb.FAULT_VA_HI = cpuif_req_masked & (cpuif_addr == 12'h1cc) & !cpuif_req_is_wr;
+        decoded_reg_strb.FAULT_PAGE_HI = cpuif_req_masked & (cpuif_addr == 12'h1cc) & !cpuif_req_is_wr;
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h1cc);
         is_valid_rw |= cpuif_req_masked & (cpuif_addr == 12'h1cc) & !cpuif_req_is_wr;
         decoded_reg_strb.FAULT_POP = cpuif_req_masked & (cpuif_addr == 12'h1d0) & cpuif_req_is_wr;
@@ -578,7 +578,7 @@ module tpt_csr_regs (
                 logic incrthreshold;
                 logic overflow;
             } value;
-        } SYN_COUNT[17];
+        } SYN_COUNT[18];
         struct {
             struct {
                 logic next;
@@ -855,7 +855,7 @@ module tpt_csr_regs (
             struct {
                 logic [31:0] value;
             } value;
-        } SYN_COUNT[17];
+        } SYN_COUNT[18];
         struct {
             struct {
                 logic value;
@@ -1992,7 +1992,7 @@ module tpt_csr_regs (
             end
         end
     end
-    for(genvar i0=0; i0<17; i0++) begin
+    for(genvar i0=0; i0<18; i0++) begin
         // Field: tpt_csr.SYN_COUNT[].value
         always_comb begin
             automatic logic [31:0] next_c;
@@ -2460,6 +2460,7 @@ module tpt_csr_regs (
             readback_data_var[ad_hi(12'hc)][0] = hwif_in.CAP2.queues.next;
             readback_data_var[ad_hi(12'hc)][1] = hwif_in.CAP2.frmr.next;
             readback_data_var[ad_hi(12'hc)][6:4] = hwif_in.CAP2.windows.next;
+            readback_data_var[ad_hi(12'hc)][7] = hwif_in.CAP2.checked.next;
             readback_data_var[ad_hi(12'hc)][12:8] = hwif_in.CAP2.syndromes.next;
             readback_data_var[ad_hi(12'hc)][18:16] = hwif_in.CAP2.log_entries.next;
             readback_data_var[ad_hi(12'hc)][31:24] = hwif_in.CAP2.fault_slots.next;
@@ -2554,7 +2555,7 @@ module tpt_csr_regs (
         if(ad_low(rd_mux_addr) == ad_low(12'hac)) begin
             readback_data_var[ad_hi(12'hac)][31:0] = field_storage.CNT_EVICT.value.value;
         end
-        for(int i0=0; i0<17; i0++) begin
+        for(int i0=0; i0<18; i0++) begin
             if(ad_low(rd_mux_addr) == ad_low(12'h104 + (12)'(i0) * 12'h4)) begin
                 readback_data_var[ad_hi(12'h104 + (12)'(i0) * 12'h4)][31:0] = field_storage.SYN_COUNT[i0].value.value;
             end
@@ -2581,10 +2582,13 @@ module tpt_csr_regs (
             readback_data_var[ad_hi(12'h1c4)][31] = hwif_in.FAULT_INFO.valid.next;
         end
         if(ad_low(rd_mux_addr) == ad_low(12'h1c8)) begin
-            readback_data_var[ad_hi(12'h1c8)][31:0] = hwif_in.FAULT_VA_LO.value.next;
+            readback_data_var[ad_hi(12'h1c8)][31:0] = hwif_in.FAULT_PAGE_LO.value.next;
         end
         if(ad_low(rd_mux_addr) == ad_low(12'h1cc)) begin
-            readback_data_var[ad_hi(12'h1cc)][31:0] = hwif_in.FAULT_VA_HI.value.next;
+            readback_data_var[ad_hi(12'h1cc)][7:0] = hwif_in.FAULT_PAGE_HI.page.next;
+            readback_data_var[ad_hi(12'h1cc)][17:8] = hwif_in.FAULT_PAGE_HI.tag.next;
+            readback_data_var[ad_hi(12'h1cc)][21:20] = hwif_in.FAULT_PAGE_HI.client.next;
+            readback_data_var[ad_hi(12'h1cc)][31] = hwif_in.FAULT_PAGE_HI.held.next;
         end
         if(ad_low(rd_mux_addr) == ad_low(12'h200)) begin
             readback_data_var[ad_hi(12'h200)][0] = field_storage.QUEUE_CTRL.enable.value;

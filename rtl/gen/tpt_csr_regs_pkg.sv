@@ -83,6 +83,10 @@ package tpt_csr_regs_pkg;
     } tpt_csr__CAP2__windows__in_t;
 
     typedef struct {
+        logic next;
+    } tpt_csr__CAP2__checked__in_t;
+
+    typedef struct {
         logic [4:0] next;
     } tpt_csr__CAP2__syndromes__in_t;
 
@@ -98,6 +102,7 @@ package tpt_csr_regs_pkg;
         tpt_csr__CAP2__queues__in_t queues;
         tpt_csr__CAP2__frmr__in_t frmr;
         tpt_csr__CAP2__windows__in_t windows;
+        tpt_csr__CAP2__checked__in_t checked;
         tpt_csr__CAP2__syndromes__in_t syndromes;
         tpt_csr__CAP2__log_entries__in_t log_entries;
         tpt_csr__CAP2__fault_slots__in_t fault_slots;
@@ -406,19 +411,34 @@ package tpt_csr_regs_pkg;
 
     typedef struct {
         logic [31:0] next;
-    } tpt_csr__FAULT_VA_LO__value__in_t;
+    } tpt_csr__FAULT_PAGE_LO__value__in_t;
 
     typedef struct {
-        tpt_csr__FAULT_VA_LO__value__in_t value;
-    } tpt_csr__FAULT_VA_LO__in_t;
+        tpt_csr__FAULT_PAGE_LO__value__in_t value;
+    } tpt_csr__FAULT_PAGE_LO__in_t;
 
     typedef struct {
-        logic [31:0] next;
-    } tpt_csr__FAULT_VA_HI__value__in_t;
+        logic [7:0] next;
+    } tpt_csr__FAULT_PAGE_HI__page__in_t;
 
     typedef struct {
-        tpt_csr__FAULT_VA_HI__value__in_t value;
-    } tpt_csr__FAULT_VA_HI__in_t;
+        logic [9:0] next;
+    } tpt_csr__FAULT_PAGE_HI__tag__in_t;
+
+    typedef struct {
+        logic [1:0] next;
+    } tpt_csr__FAULT_PAGE_HI__client__in_t;
+
+    typedef struct {
+        logic next;
+    } tpt_csr__FAULT_PAGE_HI__held__in_t;
+
+    typedef struct {
+        tpt_csr__FAULT_PAGE_HI__page__in_t page;
+        tpt_csr__FAULT_PAGE_HI__tag__in_t tag;
+        tpt_csr__FAULT_PAGE_HI__client__in_t client;
+        tpt_csr__FAULT_PAGE_HI__held__in_t held;
+    } tpt_csr__FAULT_PAGE_HI__in_t;
 
     typedef struct {
         logic hwclr;
@@ -505,13 +525,13 @@ package tpt_csr_regs_pkg;
         tpt_csr__CNT_BAD_DONE__in_t CNT_BAD_DONE;
         tpt_csr__CNT_FENCES__in_t CNT_FENCES;
         tpt_csr__CNT_EVICT__in_t CNT_EVICT;
-        tpt_csr__SYN_COUNTx__in_t SYN_COUNT[17];
+        tpt_csr__SYN_COUNTx__in_t SYN_COUNT[18];
         tpt_csr__LOG_COUNT__in_t LOG_COUNT;
         tpt_csr__LOGx__in_t LOG[4];
         tpt_csr__FAULT_COUNT__in_t FAULT_COUNT;
         tpt_csr__FAULT_INFO__in_t FAULT_INFO;
-        tpt_csr__FAULT_VA_LO__in_t FAULT_VA_LO;
-        tpt_csr__FAULT_VA_HI__in_t FAULT_VA_HI;
+        tpt_csr__FAULT_PAGE_LO__in_t FAULT_PAGE_LO;
+        tpt_csr__FAULT_PAGE_HI__in_t FAULT_PAGE_HI;
         tpt_csr__QUEUE_CTRL__in_t QUEUE_CTRL;
         tpt_csr__QUEUE_STATUS__in_t QUEUE_STATUS;
         tpt_csr__CMDQ_TAIL__in_t CMDQ_TAIL;

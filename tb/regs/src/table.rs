@@ -75,10 +75,10 @@ pub const LOG: u16 = 0x190;
 pub const FAULT_COUNT: u16 = 0x1c0;
 /// Oldest page fault. All 0 if none waits.
 pub const FAULT_INFO: u16 = 0x1c4;
-/// Address of the oldest page fault, low. Virtual address that has no page, bits 31:0.
-pub const FAULT_VA_LO: u16 = 0x1c8;
-/// Address of the oldest page fault, high. Virtual address that has no page, bits 63:32.
-pub const FAULT_VA_HI: u16 = 0x1cc;
+/// Page of the oldest page fault, low. Number of the page in its region, bits 31:0.
+pub const FAULT_PAGE_LO: u16 = 0x1c8;
+/// Page of the oldest page fault, high. Rest of the number, and the request.
+pub const FAULT_PAGE_HI: u16 = 0x1cc;
 /// Take page fault. Takes the oldest page fault out of the queue. Reads as 0.
 pub const FAULT_POP: u16 = 0x1d0;
 /// Queue control. Enabling is refused with bad settings, and if the unit has no queues (CAP2.queues).
@@ -160,11 +160,13 @@ pub mod cap2 {
     pub const FRMR: u32 = 0x2;
     /// Number of host windows.
     pub const WINDOWS: u32 = 0x70;
+    /// Table entries may be CHECKED.
+    pub const CHECKED: u32 = 0x80;
     /// Number of SYN_COUNT counters, one for each syndrome from 1 on.
     pub const SYNDROMES: u32 = 0x1f00;
     /// Number of entries of the log of refusals.
     pub const LOG_ENTRIES: u32 = 0x70000;
-    /// Page faults that can wait at a time; 0: none are held.
+    /// Slots for page faults; 0: no on-demand regions.
     pub const FAULT_SLOTS: u32 = 0xff000000;
 }
 
@@ -268,7 +270,7 @@ pub mod log {
 
 /// Bits of [`FAULT_COUNT`].
 pub mod fault_count {
-    /// Their number; the oldest is described by FAULT_INFO and FAULT_VA.
+    /// Their number; the oldest is described by FAULT_INFO and FAULT_PAGE.
     pub const WAITING: u32 = 0xff;
 }
 
@@ -278,10 +280,22 @@ pub mod fault_info {
     pub const INDEX: u32 = 0x7fffff;
     /// The access needs a writable page.
     pub const WRITE: u32 = 0x800000;
-    /// Names the fault until it is resolved.
+    /// Names the fault until PAGE_READY.
     pub const SLOT: u32 = 0x7f000000;
     /// A fault waits.
     pub const VALID: u32 = 0x80000000;
+}
+
+/// Bits of [`FAULT_PAGE_HI`].
+pub mod fault_page_hi {
+    /// Number of the page, bits 39:32.
+    pub const PAGE: u32 = 0xff;
+    /// Tag of the request.
+    pub const TAG: u32 = 0x3ff00;
+    /// Client that asked.
+    pub const CLIENT: u32 = 0x300000;
+    /// The request waits for PAGE_READY; 0: it was answered RETRY.
+    pub const HELD: u32 = 0x80000000;
 }
 
 /// Bits of [`FAULT_POP`].
@@ -571,6 +585,13 @@ pub const REGISTERS: &[Register] = &[
             Field {
                 name: "windows",
                 mask: 0x70,
+                access: Access::Ro,
+                live: true,
+                lock: None,
+            },
+            Field {
+                name: "checked",
+                mask: 0x80,
                 access: Access::Ro,
                 live: true,
                 lock: None,
@@ -1141,7 +1162,7 @@ pub const REGISTERS: &[Register] = &[
     Register {
         name: "SYN_COUNT",
         offset: SYN_COUNT,
-        count: 17,
+        count: 18,
         stride: 4,
         reset: 0x0,
         lock: None,
@@ -1267,8 +1288,8 @@ pub const REGISTERS: &[Register] = &[
         ],
     },
     Register {
-        name: "FAULT_VA_LO",
-        offset: FAULT_VA_LO,
+        name: "FAULT_PAGE_LO",
+        offset: FAULT_PAGE_LO,
         count: 1,
         stride: 4,
         reset: 0x0,
@@ -1282,19 +1303,42 @@ pub const REGISTERS: &[Register] = &[
         }],
     },
     Register {
-        name: "FAULT_VA_HI",
-        offset: FAULT_VA_HI,
+        name: "FAULT_PAGE_HI",
+        offset: FAULT_PAGE_HI,
         count: 1,
         stride: 4,
         reset: 0x0,
         lock: None,
-        fields: &[Field {
-            name: "value",
-            mask: 0xffffffff,
-            access: Access::Ro,
-            live: true,
-            lock: None,
-        }],
+        fields: &[
+            Field {
+                name: "page",
+                mask: 0xff,
+                access: Access::Ro,
+                live: true,
+                lock: None,
+            },
+            Field {
+                name: "tag",
+                mask: 0x3ff00,
+                access: Access::Ro,
+                live: true,
+                lock: None,
+            },
+            Field {
+                name: "client",
+                mask: 0x300000,
+                access: Access::Ro,
+                live: true,
+                lock: None,
+            },
+            Field {
+                name: "held",
+                mask: 0x80000000,
+                access: Access::Ro,
+                live: true,
+                lock: None,
+            },
+        ],
     },
     Register {
         name: "FAULT_POP",

@@ -36,9 +36,9 @@ pub mod ctrl;
 pub mod error;
 pub mod fault_count;
 pub mod fault_info;
+pub mod fault_page_hi;
+pub mod fault_page_lo;
 pub mod fault_pop;
-pub mod fault_va_hi;
-pub mod fault_va_lo;
 pub mod fence_time;
 pub mod hostwin;
 pub mod hostwin_enable;
@@ -463,12 +463,12 @@ impl<'io, IO: peakrdl_rust::io::RegisterIO> TptCsr<'io, IO> {
     /// Requests that ended with syndrome n, at 0x100 + 4 n, n from 1 on.
     #[inline(always)]
     #[must_use]
-    pub const fn syn_count(&self) -> [peakrdl_rust::reg::Reg<'io, syn_count::SynCount, IO>; 17] {
+    pub const fn syn_count(&self) -> [peakrdl_rust::reg::Reg<'io, syn_count::SynCount, IO>; 18] {
         // SAFETY: We will initialize every element before using the array
-        let mut array = [core::mem::MaybeUninit::uninit(); 17];
+        let mut array = [core::mem::MaybeUninit::uninit(); 18];
 
         let mut i0 = 0;
-        while i0 < 17 {
+        while i0 < 18 {
             array[i0].write(unsafe {
                 peakrdl_rust::reg::Reg::<'io, syn_count::SynCount, IO>::from_ptr_with(
                     self.ptr.wrapping_byte_add(0x104 + i0 * 0x4).cast(),
@@ -539,23 +539,27 @@ impl<'io, IO: peakrdl_rust::io::RegisterIO> TptCsr<'io, IO> {
         }
     }
 
-    /// Address of the oldest page fault, low
+    /// Page of the oldest page fault, low
     ///
-    /// Virtual address that has no page, bits 31:0.
+    /// Number of the page in its region, bits 31:0.
     #[inline(always)]
     #[must_use]
-    pub const fn fault_va_lo(&self) -> peakrdl_rust::reg::Reg<'io, fault_va_lo::FaultVaLo, IO> {
+    pub const fn fault_page_lo(
+        &self,
+    ) -> peakrdl_rust::reg::Reg<'io, fault_page_lo::FaultPageLo, IO> {
         unsafe {
             peakrdl_rust::reg::Reg::from_ptr_with(self.ptr.wrapping_byte_add(0x1C8).cast(), self.io)
         }
     }
 
-    /// Address of the oldest page fault, high
+    /// Page of the oldest page fault, high
     ///
-    /// Virtual address that has no page, bits 63:32.
+    /// Rest of the number, and the request.
     #[inline(always)]
     #[must_use]
-    pub const fn fault_va_hi(&self) -> peakrdl_rust::reg::Reg<'io, fault_va_hi::FaultVaHi, IO> {
+    pub const fn fault_page_hi(
+        &self,
+    ) -> peakrdl_rust::reg::Reg<'io, fault_page_hi::FaultPageHi, IO> {
         unsafe {
             peakrdl_rust::reg::Reg::from_ptr_with(self.ptr.wrapping_byte_add(0x1CC).cast(), self.io)
         }

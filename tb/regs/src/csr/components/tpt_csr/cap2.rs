@@ -84,6 +84,21 @@ impl Cap2 {
         val as u8
     }
 
+    pub const CHECKED_OFFSET: usize = 7;
+    pub const CHECKED_WIDTH: usize = 1;
+    pub const CHECKED_MASK: u32 = 0x1;
+
+    /// checked
+    ///
+    /// Table entries may be CHECKED.
+    #[inline(always)]
+    #[allow(clippy::missing_panics_doc)]
+    #[must_use]
+    pub fn checked(&self) -> bool {
+        let val = (self.0 >> Self::CHECKED_OFFSET) & Self::CHECKED_MASK;
+        val != 0
+    }
+
     pub const SYNDROMES_OFFSET: usize = 8;
     pub const SYNDROMES_WIDTH: usize = 5;
     pub const SYNDROMES_MASK: u32 = 0x1F;
@@ -120,7 +135,7 @@ impl Cap2 {
 
     /// fault_slots
     ///
-    /// Page faults that can wait at a time; 0: none are held.
+    /// Slots for page faults; 0: no on-demand regions.
     #[inline(always)]
     #[allow(clippy::missing_panics_doc)]
     #[must_use]
@@ -136,6 +151,7 @@ impl core::fmt::Debug for Cap2 {
             .field("queues", &self.queues())
             .field("frmr", &self.frmr())
             .field("windows", &self.windows())
+            .field("checked", &self.checked())
             .field("syndromes", &self.syndromes())
             .field("log_entries", &self.log_entries())
             .field("fault_slots", &self.fault_slots())
@@ -153,6 +169,7 @@ mod tests {
         assert_eq!(reg.queues(), false);
         assert_eq!(reg.frmr(), false);
         assert_eq!(reg.windows(), 0);
+        assert_eq!(reg.checked(), false);
         assert_eq!(reg.syndromes(), 0);
         assert_eq!(reg.log_entries(), 0);
         assert_eq!(reg.fault_slots(), 0);

@@ -45,7 +45,7 @@ impl FaultCount {
 
     /// waiting
     ///
-    /// Their number; the oldest is described by FAULT_INFO and FAULT_VA.
+    /// Their number; the oldest is described by FAULT_INFO and FAULT_PAGE.
     #[inline(always)]
     #[allow(clippy::missing_panics_doc)]
     #[must_use]

@@ -75,7 +75,7 @@ impl FaultInfo {
 
     /// slot
     ///
-    /// Names the fault until it is resolved.
+    /// Names the fault until PAGE_READY.
     #[inline(always)]
     #[allow(clippy::missing_panics_doc)]
     #[must_use]

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // Made from rtl/tpt_csr.rdl by `make csr`: change that file, not this one.
 
-//! Register: Address of the oldest page fault, low
+//! Register: Page of the oldest page fault, low
 
 #[allow(unused_imports)]
 use super::_root; // alias to root module of generated code
 
-/// Address of the oldest page fault, low
+/// Page of the oldest page fault, low
 ///
-/// Virtual address that has no page, bits 31:0.
+/// Number of the page in its region, bits 31:0.
 #[repr(transparent)]
 #[derive(Copy, Clone, Eq, PartialEq)]
-pub struct FaultVaLo(u32);
+pub struct FaultPageLo(u32);
 
-unsafe impl Send for FaultVaLo {}
-unsafe impl Sync for FaultVaLo {}
+unsafe impl Send for FaultPageLo {}
+unsafe impl Sync for FaultPageLo {}
 
-impl core::default::Default for FaultVaLo {
+impl core::default::Default for FaultPageLo {
     fn default() -> Self {
         Self(0x0)
     }
 }
 
-impl peakrdl_rust::reg::Register for FaultVaLo {
+impl peakrdl_rust::reg::Register for FaultPageLo {
     type Regwidth = u32;
     type Accesswidth = u32;
     type Access = peakrdl_rust::access::R;
@@ -38,7 +38,7 @@ impl peakrdl_rust::reg::Register for FaultVaLo {
     }
 }
 
-impl FaultVaLo {
+impl FaultPageLo {
     pub const VALUE_OFFSET: usize = 0;
     pub const VALUE_WIDTH: usize = 32;
     pub const VALUE_MASK: u32 = 0xFFFF_FFFF;
@@ -53,9 +53,9 @@ impl FaultVaLo {
     }
 }
 
-impl core::fmt::Debug for FaultVaLo {
+impl core::fmt::Debug for FaultPageLo {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("FaultVaLo")
+        f.debug_struct("FaultPageLo")
             .field("value", &self.value())
             .finish()
     }
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn test_default() {
-        let reg = FaultVaLo::default();
+        let reg = FaultPageLo::default();
         assert_eq!(reg.value(), 0);
     }
 }
