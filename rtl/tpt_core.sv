@@ -189,7 +189,8 @@ module tpt_core
   refusal_t [NumLog-1:0]         log_entry;
   logic [NumLog-1:0][1:0]        log_client;
   // Page faults
-  logic                          fault_valid, fault_event, fault_pop, ans_valid, ans_refuse, ans_ok;
+  logic                          fault_valid, fault_event, fault_pop, fault_taken;
+  logic                          ans_valid, ans_refuse, ans_ok;
   logic [6:0]                    ans_slot;
   logic [7:0]                    fault_count;
   fault_t                        fault;
@@ -552,7 +553,7 @@ module tpt_core
   logic  [NumClients-1:0]            ev_request, ev_segment, ev_refused, ev_bad_done, ev_tag_busy;
   refusal_t [NumClients-1:0]         ev_refusal;
   logic  [NumClients-1:0]            starved;
-  logic  [ClientSlots-1:0]           stop_q;    // requests of this client must not wait for the host
+  logic  [ClientSlots-1:0]           stop_q;    // its requests must not wait for the host
 
   // Of each lane
   logic [Lanes-1:0]                          sub_valid, sub_more;
@@ -955,7 +956,7 @@ module tpt_core
       .fault_valid_o (ln_fault_valid[l]),
       .fault_o       (ln_fault[l]),
       .stop_i        (stop_q),
-      .taken_valid_i (fault_valid && fault_pop && 7'(fault.slot >> SlotW) == 7'(l)),
+      .taken_valid_i (fault_taken && 7'(fault.slot >> SlotW) == 7'(l)),
       .taken_slot_i  (fault.slot[((SlotW > 0) ? SlotW : 1)-1:0]),
       .ans_valid_i   (ans_valid && 7'(ans_slot >> SlotW) == 7'(l)),
       .ans_slot_i    (ans_slot[((SlotW > 0) ? SlotW : 1)-1:0]),
@@ -978,7 +979,8 @@ module tpt_core
   // ---------------------------------------------------------------------------------------------
   // Page faults of all lanes in a queue, for the registers. Each has a slot, so there is room.
   // ---------------------------------------------------------------------------------------------
-  assign ans_ok = |ln_ans_ok;
+  assign ans_ok      = |ln_ans_ok;
+  assign fault_taken = fault_valid && fault_pop;
   if (FaultSlots != 0) begin : g_faults
     localparam int unsigned Depth = (AllSlots > 1) ? AllSlots : 2;
     fault_t [Lanes-1:0]     named;

@@ -40,7 +40,8 @@ module tpt_mtt_check
     assign content = {entry_i[j][12+:CheckedAddrW], entry_i[j][1:0]};
     assign found   = {entry_i[j][62:52], entry_i[j][11:2]};
     for (genvar o = 0; o < CheckW; o++) begin : g_bit
-      assign check[o] = (^(content & Map[o][CheckedW-1:0])) ^ (^(Number & Map[o][CheckedW+:PlaceW]));
+      assign check[o] = (^(content & Map[o][CheckedW-1:0])) ^
+                        (^(Number & Map[o][CheckedW+:PlaceW]));
     end
     assign bad_o[j] = ((check ^ place_i) != found) || !(^entry_i[j]) || !entry_i[j][0] ||
                       (entry_i[j][12+:CheckedAddrW] == '0);

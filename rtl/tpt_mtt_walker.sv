@@ -30,8 +30,8 @@
 /// from the address and not judged.
 ///
 /// In an on-demand region an absent entry is a page fault: the walk goes to a slot of
-/// tpt_page_fault, from where it comes back to the same place, or to be refused. Of its chunk nothing
-/// has been handed out. If the line had been in the cache, it is read again first.
+/// tpt_page_fault, from where it comes back to the same place, or to be refused. Of its chunk
+/// nothing has been handed out. If the line had been in the cache, it is read again first.
 ///
 /// Lines are tagged with {MPT index, generation, level, line number}: a line of an earlier
 /// registration of an index never matches. When the generation wraps the owner sweeps the index.
@@ -939,8 +939,8 @@ module tpt_mtt_walker
     `TPT_ASSERT(FaultHoldsNothing_A, !p5_hold || (p5_kill && !p5_result))
   end else begin : g_no_faults
     logic unused_faults;
-    assign unused_faults  = ^{stop_i, taken_valid_i, taken_slot_i, ans_valid_i, ans_slot_i, ans_refuse_i, fault_clear_i,
-                              p5_hit_q};
+    assign unused_faults  = ^{stop_i, taken_valid_i, taken_slot_i, ans_valid_i, ans_slot_i,
+                              ans_refuse_i, fault_clear_i, p5_hit_q, p5_pay_q.probe};
     assign p5_hold        = 1'b0;
     assign p5_retry       = 1'b0;
     assign p5_killed_mine = 1'b0;

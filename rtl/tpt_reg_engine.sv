@@ -1623,7 +1623,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
         if (!is_make_q) begin
           if (!posted_none) begin
             if (fix_q) state_d = StIdle;
-          end else if (que_full && (is_rereg_q || is_range_q || (is_bind_q && (cur_q.state == StValid)))) begin
+          end else if (que_full && (is_rereg_q || is_range_q ||
+                                    (is_bind_q && (cur_q.state == StValid)))) begin
             if (pend_q == '0) begin
               state_d = StIdle;
             end else begin
