@@ -143,6 +143,10 @@ struct Faults {
     /// Only the experiment of this number, with all that is known of it.
     #[arg(long, value_name = "NUMBER", conflicts_with = "count")]
     only: Option<u64>,
+    /// Experiments at a time. The report is the same with any number.
+    #[arg(long, value_name = "N", default_value_t = 2,
+          value_parser = clap::value_parser!(u8).range(1..=64))]
+    jobs: u8,
     /// Writes the report for machines to a file.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -207,6 +211,7 @@ fn faults(f: Faults) -> anyhow::Result<Exit> {
         seed: f.seed,
         only: f.only,
         json: f.json,
+        jobs: f.jobs.into(),
     })
 }
 

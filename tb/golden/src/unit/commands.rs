@@ -277,23 +277,27 @@ impl Golden {
             ..*actual
         } == *expected;
         let query = expected.op == CmdOp::Query.code() && expected.status == Status::Ok;
-        let Ok(found) = MptEntry::decode(&actual.entry) else {
+        let asked = self.in_flight.iter().find_map(|flight| {
+            let asks = flight.command.id == actual.id && flight.expected.op == actual.op;
+            asks.then(|| self.keys.decode(flight.command.key).1)
+        });
+        let Some(index) = asked else {
             return false;
         };
-        let (wanted, mut found) = (meaning(MptEntry::parse(&expected.entry)), meaning(found));
+        let Ok(found) = MptEntry::decode(&actual.entry, index) else {
+            return false;
+        };
+        let wanted = meaning(MptEntry::parse(&expected.entry, index));
+        let mut found = meaning(found);
         if same_head && query && found.bound != wanted.bound {
             // Only the count of a region's windows can change under a query.
-            let index = self.in_flight.iter().find_map(|flight| {
-                let asks = flight.command.id == actual.id && flight.expected.op == actual.op;
-                asks.then(|| self.keys.decode(flight.command.key).1)
-            });
             let is_of = |flight: &&InFlight| {
                 let change = flight.started.as_ref().map(|(change, _)| change);
                 let parent = change.filter(|c| c.fence).and_then(|c| c.binds);
-                parent.is_some_and(|parent| Some(parent.index) == index)
+                parent.is_some_and(|parent| parent.index == index)
             };
             let coming = self.in_flight.iter().filter(is_of).count() as u32;
-            let region = index.and_then(|index| self.current(index));
+            let region = self.current(index);
             if let Some(region) = region.filter(|region| !region.kind.is_window()) {
                 let least = wanted.bound.min(region.bound).saturating_sub(coming);
                 let most = wanted.bound.max(region.bound);

@@ -332,11 +332,12 @@ impl Golden {
         {
             return Ok(());
         }
-        let found =
-            MptEntry::decode(bytes).map_err(|source| EntryError::Corrupt { index, source })?;
+        let found = MptEntry::decode(bytes, index)
+            .map_err(|source| EntryError::Corrupt { index, source })?;
         let expected = match self.held(index) {
             Some((state, region)) => region.entry(state),
             None => MptEntry {
+                index,
                 gen: self.slot(index).1,
                 ..MptEntry::default()
             },

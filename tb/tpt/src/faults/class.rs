@@ -200,7 +200,11 @@ impl Class {
         match self {
             Class::Mpt(fault) => matches!(
                 fault,
-                MptFault::OneBit | MptFault::TwoBits | MptFault::Burst | MptFault::Zero
+                MptFault::OneBit
+                    | MptFault::TwoBits
+                    | MptFault::Burst
+                    | MptFault::Zero
+                    | MptFault::Misplaced
             ),
             Class::Mtt {
                 encoding, fault, ..

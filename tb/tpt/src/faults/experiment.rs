@@ -1245,7 +1245,7 @@ mod tests {
             // Bits of the field itself count as they are.
             match (112..128).contains(&n) {
                 true => u16::from_le_bytes([bytes[14], bytes[15]]),
-                false => mpt_crc(&bytes),
+                false => mpt_crc(&bytes, 0),
             }
         };
         let crc_order: Vec<u16> = (0..512).map(remainder).collect();
@@ -1292,12 +1292,12 @@ mod tests {
     fn a_corrupted_entry_differs_and_its_crc_is_wrong() {
         let mut rng = Rng::new(5);
         let mut good = [0x5a; MPT_BYTES];
-        seal(&mut good);
+        seal(&mut good, 0);
         for fault in [MptFault::OneBit, MptFault::TwoBits, MptFault::Burst] {
             for _ in 0..2000 {
                 let bad = corrupted(&mut rng, &good, fault);
                 assert_ne!(bad, good);
-                assert_ne!(mpt_crc(&bad), u16::from_le_bytes([bad[14], bad[15]]));
+                assert_ne!(mpt_crc(&bad, 0), u16::from_le_bytes([bad[14], bad[15]]));
             }
         }
     }

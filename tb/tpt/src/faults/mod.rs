@@ -5,9 +5,13 @@
 //! clients. Every experiment is a scene of its own with one fault, and is the same whenever it is run
 //! again with the same seed and number.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
 use std::time::Instant;
 
 use anyhow::{bail, Context as _, Result};
@@ -42,6 +46,8 @@ pub struct Options {
     pub only: Option<u64>,
     /// Report for machines.
     pub json: Option<PathBuf>,
+    /// Experiments at a time.
+    pub jobs: usize,
 }
 
 /// Outcomes of one class, or of all.
@@ -327,6 +333,48 @@ fn story(report: &Report) -> String {
     text
 }
 
+/// Runs the experiments, `options.jobs` at a time, and tells their reports in the order of their
+/// numbers: the same report, however many threads there are.
+fn conduct(
+    options: &Options,
+    numbers: Range<u64>,
+    capacities: &Capacities,
+    mut tell: impl FnMut(&Report),
+) -> Result<()> {
+    let next = AtomicU64::new(numbers.start);
+    std::thread::scope(|scope| {
+        let (sender, reports) = mpsc::channel();
+        for _ in 0..options.jobs.max(1) {
+            let (sender, next, end) = (sender.clone(), &next, numbers.end);
+            scope.spawn(move || loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= end {
+                    return;
+                }
+                let report = experiment::run(options.config, options.seed, number, capacities);
+                if sender.send((number, report)).is_err() {
+                    // Somebody else has met an error.
+                    return;
+                }
+            });
+        }
+        drop(sender);
+        let mut waiting = BTreeMap::new();
+        let mut told = numbers.start;
+        for (number, report) in reports {
+            waiting.insert(number, report?);
+            while let Some(report) = waiting.remove(&told) {
+                tell(&report);
+                told += 1;
+            }
+        }
+        match told == numbers.end {
+            true => Ok(()),
+            false => bail!("experiment {told} has ended without a report"),
+        }
+    })
+}
+
 /// `tpt faults`.
 pub fn faults(options: &Options) -> Result<Exit> {
     let name = options.config.name();
@@ -346,15 +394,14 @@ pub fn faults(options: &Options) -> Result<Exit> {
     };
     let start = Instant::now();
     let bar = bar(numbers.end - numbers.start, "faults");
-    for number in numbers {
-        let report = experiment::run(options.config, options.seed, number, &capacities)?;
-        campaign.add(&report);
+    conduct(options, numbers, &capacities, |report| {
+        campaign.add(report);
         if options.only.is_some() {
             // If it cannot be written, the exit code has to do.
-            let _ = writeln!(std::io::stderr(), "{}", story(&report));
+            let _ = writeln!(std::io::stderr(), "{}", story(report));
         }
         bar.inc(1);
-    }
+    })?;
     bar.finish_and_clear();
     let total = campaign.total();
     let mut machine = campaign.json();

@@ -886,10 +886,7 @@ impl World {
 
     /// Is it a scene in which the MPT is corrupted so that its CRC is right?
     pub fn is_replayed(&self) -> bool {
-        matches!(
-            self.class,
-            Class::Mpt(MptFault::Misplaced | MptFault::Stale | MptFault::Zero)
-        )
+        matches!(self.class, Class::Mpt(MptFault::Stale | MptFault::Zero))
     }
 }
 
