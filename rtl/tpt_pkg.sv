@@ -81,7 +81,8 @@ package tpt_pkg;
     SynBus       = 5'd14,  // memory answered with an error
     SynMptBad    = 5'd15,  // MPT entry corrupted (CRC or illegal fields)
     SynDisabled  = 5'd16,  // unit not enabled, or MPT not cleared yet
-    SynTagBusy   = 5'd17   // the request's tag is still in use by an earlier request
+    SynTagBusy   = 5'd17,  // the request's tag is still in use by an earlier request
+    SynHostWin   = 5'd19   // physical address outside the host windows
   } syndrome_e;
 
   /// State of an MPT entry. All-zero memory is a FREE entry with a right CRC, at every index.

@@ -26,6 +26,7 @@ module tpt_top
   parameter int unsigned Lanes       = 1,
   parameter int unsigned MergeSegs   = 1,
   parameter int unsigned CmdQueue    = 1,
+  parameter int unsigned NumWindows  = 4,
   localparam int unsigned AxiIdW     = $clog2(NumContexts) + $clog2(Lanes) + 4
 ) (
   input  logic                        clk_i,
@@ -108,7 +109,7 @@ module tpt_top
     .NumClients(NumClients), .NumStreams(NumStreams), .NumContexts(NumContexts),
     .MptSets(MptSets), .MptWays(MptWays), .MttSets(MttSets), .MttWays(MttWays),
     .DirSets(DirSets), .AxiDataW(AxiDataW), .MaxLevels(MaxLevels),
-    .Lanes(Lanes), .MergeSegs(MergeSegs), .CmdQueue(CmdQueue)
+    .Lanes(Lanes), .MergeSegs(MergeSegs), .CmdQueue(CmdQueue), .NumWindows(NumWindows)
   ) u_core (
     .clk_i,
     .rst_ni,

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use tpt_golden::types::{
     Access, Beat, CmdOp, Command, Completion, Key, Request, Status, Syndrome, LEVEL_FLAT,
     LEVEL_INLINE,
 };
-use tpt_golden::unit::{Beats, Conditions, Golden, Outcome as GoldenOutcome, Region};
+use tpt_golden::unit::{Beats, Conditions, Golden, HostWindows, Outcome as GoldenOutcome, Region};
 use tpt_verilated::{Config, Dut, DutOptions, Inputs, Outputs, MAX_CLIENTS};
 
 mod queue;
@@ -132,6 +132,9 @@ pub struct UnitConfig {
     pub phys: bool,
     /// Time limit of fences in clocks, 0: none.
     pub fence_time: u32,
+    /// Ranges of physical memory in which translated addresses must lie, in whole pages of 4 KiB; at
+    /// most as many as the unit has host windows.
+    pub host_windows: Vec<RangeInclusive<u64>>,
 }
 
 impl Default for UnitConfig {
@@ -145,6 +148,7 @@ impl Default for UnitConfig {
             merge: false,
             phys: false,
             fence_time: 0,
+            host_windows: Vec::new(),
         }
     }
 }
@@ -206,7 +210,7 @@ pub struct Stats {
     /// Requests accepted.
     pub requests: u64,
     /// Requests answered, by the syndrome of their last beat.
-    pub by_syndrome: [u64; 18],
+    pub by_syndrome: [u64; 20],
     /// Requests answered, by operation code.
     pub by_op: [u64; 8],
     /// Segments.
@@ -1061,6 +1065,7 @@ impl Bench {
                 }
                 _ => Walk::answer(&live.request, syndrome),
             };
+            let walk = walk.within(self.golden.host_windows());
             return vec![Candidate { walk, region: None }];
         }
         self.golden
@@ -1276,6 +1281,7 @@ impl Bench {
             clock: now,
         });
         let old = self.named_region(&command);
+        let uncounted = self.is_uncounted(&command);
         let outcome = self.golden.complete(&completion, now);
         if completion.status != Status::Pending {
             self.stats.command_clocks += now - accepted;
@@ -1309,7 +1315,7 @@ impl Bench {
                         let mpt = self.unit.mpt_range();
                         self.axi.errors_since(accepted).any(|a| mpt.contains(&a))
                     }
-                    Status::MptBad => self.expect_mpt_bad,
+                    Status::MptBad => self.expect_mpt_bad || uncounted,
                     Status::Busy => self.posted.iter().any(|posted| posted.pending),
                     _ => false,
                 };
@@ -1325,6 +1331,17 @@ impl Bench {
             }
         }
         Ok(())
+    }
+
+    /// Does the command name a window that its region does not count? Errors of memory, one on a write
+    /// of a BIND_MW and one on the write that undoes it, leave it so.
+    fn is_uncounted(&self, command: &Command) -> bool {
+        let (_, index) = self.golden.keys().decode(command.key);
+        let held = self.golden.held(index).and_then(|(_, held)| held.parent);
+        held.is_some_and(|parent| {
+            let region = self.golden.current(parent.index);
+            region.map_or(true, |region| region.bound == 0)
+        })
     }
 
     /// A command on an entry has met a memory error. Whether the entry, and those of the regions of
@@ -1662,7 +1679,31 @@ impl Bench {
         self.unit = unit.clone();
         self.golden.configure(unit.keys(), unit.mpt_size);
         self.golden.allow_phys(unit.phys);
+        self.set_host_windows(mem, &unit.host_windows)?;
         self.axi.set_mpt(unit.mpt_range());
+        Ok(())
+    }
+
+    /// Puts host windows in force: no others, and none if there are none.
+    fn set_host_windows(
+        &mut self,
+        mem: &mut PhysMem,
+        windows: &[RangeInclusive<u64>],
+    ) -> Result<(), BenchError> {
+        if windows.is_empty() && *self.golden.host_windows() == HostWindows::default() {
+            return Ok(());
+        }
+        for (n, window) in (0..).zip(windows) {
+            let (first, last) = (*window.start(), *window.end());
+            let words = [first, first >> 32, last, last >> 32];
+            for (word, value) in (0..).zip(words) {
+                let address = regs::HOSTWIN_BASE_LO + 0x10 * n + 4 * word;
+                self.write_register(mem, address, value as u32)?;
+            }
+        }
+        let enable = (1 << windows.len()) - 1;
+        self.write_register(mem, regs::HOSTWIN_ENABLE, enable)?;
+        self.golden.set_host_windows(HostWindows::new(windows));
         Ok(())
     }
 

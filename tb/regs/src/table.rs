@@ -1141,7 +1141,7 @@ pub const REGISTERS: &[Register] = &[
     Register {
         name: "SYN_COUNT",
         offset: SYN_COUNT,
-        count: 17,
+        count: 19,
         stride: 4,
         reset: 0x0,
         lock: None,

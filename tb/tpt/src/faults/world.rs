@@ -230,23 +230,16 @@ impl World {
         Ok(())
     }
 
-    /// What the host gives to the unit. The place of the check: where the unit compares addresses with
-    /// the windows of the registers HOSTWIN (CAP2.windows tells), they are written and put in force
-    /// here, and from then on an address outside of them is an error of the unit.
+    /// What the host gives to the unit. Where the unit compares addresses with host windows (CAP2.windows
+    /// tells), these are put in force, and from then on an address outside of them is an error of the
+    /// unit.
     fn give_memory(&mut self) -> Result {
         let (bench, mem) = (&mut self.rig.bench, &mut self.rig.host.mem);
         let built = bench.read_register(mem, regs::CAP2)? >> 4 & 7;
         let checked = built as usize >= DATA.len();
         if checked {
-            for (n, window) in (0..).zip(&DATA) {
-                let last = window.end - 0x1000;
-                let words = [window.start, window.start >> 32, last, last >> 32];
-                for (word, value) in (0..).zip(words) {
-                    let address = regs::HOSTWIN_BASE_LO + 0x10 * n + 4 * word;
-                    bench.write_register(mem, address, value as u32)?;
-                }
-            }
-            bench.write_register(mem, regs::HOSTWIN_ENABLE, (1 << DATA.len()) - 1)?;
+            let inclusive = |window: &Range<u64>| window.start..=window.end - 1;
+            self.unit.host_windows = DATA.iter().map(inclusive).collect();
         }
         self.memory = HostMemory {
             windows: DATA.to_vec(),
