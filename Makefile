@@ -14,8 +14,11 @@ TPT := $(TARGET_DIR)/release/tpt
 PY := .venv/bin/python
 # Configuration that the replays of `make run` use: small, default or large.
 CONFIG ?= default
-# Mutants that `make mutants-quick` tries, and the seed of the choice.
+# Mutants that `make mutants-quick` tries.
 MUTANTS ?= 4
+# Faults of `make faults`.
+FAULTS ?= 10000
+# Seed of that choice, and of the faults.
 SEED ?= 1
 
 SCENARIO := scenarios/source-text.tpt
@@ -71,6 +74,16 @@ bench-cocotb: build ## simulation speed beside cocotb, which this installs into 
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-input \
 		-r tools/requirements-cocotb.txt
 	$(TPT) bench --config small --python $(PY) --json build/bench-cocotb.json cocotb
+
+.PHONY: faults
+faults: build ## 10,000 faults in memory, its port, hosts and clients (FAULTS=10000 SEED=1)
+	@mkdir -p build
+	$(TPT) faults --config small --count $(FAULTS) --seed $(SEED) --json build/faults.json
+
+.PHONY: faults-quick
+faults-quick: build ## the same with 500 of them
+	@mkdir -p build
+	$(TPT) faults --config small --count 500 --seed $(SEED) --json build/faults-quick.json
 
 .PHONY: lint
 lint: setup ## RTL with Verilator, Yosys and Verible in every configuration; clippy; style

@@ -551,8 +551,8 @@ typedef struct __attribute__ ((__packed__)) {
     uint32_t CNT_FENCES;
     uint32_t CNT_EVICT;
     uint8_t RESERVED_b0_103[0x54];
-    uint32_t SYN_COUNT[18];
-    uint8_t RESERVED_14c_17f[0x34];
+    uint32_t SYN_COUNT[19];
+    uint8_t RESERVED_150_17f[0x30];
     uint32_t LOG_COUNT;
     uint8_t RESERVED_184_18f[0xc];
     uint32_t LOG[4];

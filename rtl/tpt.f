@@ -18,6 +18,7 @@ rtl/tpt_mtt_check.sv
 rtl/tpt_page_fault.sv
 rtl/tpt_mtt_walker.sv
 rtl/tpt_client_tags.sv
+rtl/tpt_hostwin.sv
 rtl/tpt_client.sv
 rtl/tpt_fence.sv
 rtl/tpt_reg_engine.sv

@@ -24,10 +24,14 @@
 /// While the sequencer rests and none of these stages holds a beat of the same stream, the answer
 /// to a request of one page at the head of its stream goes from the walker straight into the queue.
 ///
+/// A segment outside the host windows does not leave: its request ends there. Its other beats are
+/// dropped, and the last one tells it.
+///
 /// Client reset: no request or `done` is taken, beats are dropped until every context is free, then
 /// all tags are released.
 module tpt_client
   import tpt_pkg::*;
+  import tpt_csr_pkg::*;
 #(
   /// Contexts of this client, a power of two, at least 2.
   parameter int unsigned NumCtx     = 8,
@@ -41,6 +45,8 @@ module tpt_client
   parameter int unsigned Lanes      = 1,
   /// Leave out the merging of segments.
   parameter bit          Merge      = 1'b1,
+  /// Host windows: as many as there are in tpt_csr, or 0 to leave them out.
+  parameter int unsigned NumWindows = 4,
   localparam int unsigned LaneW     = (Lanes > 1) ? $clog2(Lanes) : 1,
   localparam int unsigned CtxW      = $clog2(NumCtx),
   localparam int unsigned StrW      = $clog2(NumStreams),
@@ -53,6 +59,11 @@ module tpt_client
   output logic             ready_o,
   /// No request is inside, and no `done` is owed.
   output logic             idle_o,
+
+  // Host windows in force, their first and last pages; constant while requests are inside
+  input  logic [NumHostwinBaseLo-1:0]             window_enable_i,
+  input  logic [NumHostwinBaseLo-1:0][FrameW-1:0] window_base_i,
+  input  logic [NumHostwinBaseLo-1:0][FrameW-1:0] window_limit_i,
 
   // Request channel
   input  logic             req_valid_i,
@@ -137,6 +148,9 @@ module tpt_client
   if (NumStreams < 2 || NumStreams > 64 || (NumStreams & (NumStreams - 1)) != 0) begin : g_bad_str
     $fatal(1, "tpt_client: NumStreams must be a power of two, 2 to 64");
   end
+  if (NumWindows != 0 && NumWindows != NumHostwinBaseLo) begin : g_bad_windows
+    $fatal(1, "tpt_client: NumWindows must be 4 or 0");
+  end
 
   /// Beats in the response queue; chunks of one stream in a row while others wait.
   localparam int unsigned QueueDepth = 16;
@@ -159,7 +173,7 @@ module tpt_client
   logic [3:0]       burst_q;    // chunks of this stream in a row
   logic [4:0]       credit_q;   // free places in the response queue
   logic             credit_ok_q;  // there are some
-  logic             rsp_pop, merged;
+  logic             rsp_pop, merged, x4_drop;
   logic [CtxW-1:0]  end_ctx;    // context whose chunk ends, and its stream
   logic [StrW-1:0]  end_str;
 
@@ -689,7 +703,7 @@ module tpt_client
   logic [4:0] credit_d;
   head_t      load_head;
   logic       load_kill;
-  assign credit_d  = credit_q - 5'(issue || fast) + 5'(rsp_pop) + 5'(merged);
+  assign credit_d  = credit_q - 5'(issue || fast) + 5'(rsp_pop) + 5'(merged) + 5'(x4_drop);
   assign load_head = go_on ? cont_head : oth_head;
   assign load_kill = go_on ? cur_fin && cur_succ : str_kill_q[oth_str_q];
   always_ff @(posedge clk_i) begin
@@ -824,6 +838,8 @@ module tpt_client
   who_t                  x4_who_q;
   logic [63:0]           x4_pa_q;
   logic [47:0]           x4_rem_q, x4_lim_q;
+  logic [StrW-1:0]       x4_str_q;
+  logic                  x4_short;      // the segment ends before its page
   beat_t                 x5_beat;
 
   // Tag and stream of the request are kept by its first context; chunks in other contexts take them
@@ -880,24 +896,82 @@ module tpt_client
     x4_first_q <= x3_first_q;
     x4_last_q  <= x3_last_q;
     x4_who_q   <= x3_who_q;
+    x4_str_q   <= x3_str_q;
     x4_pa_q    <= {x3_frame_q, 12'b0} | (x3_zero_q ? 64'(x3_off_q) : '0);
     x4_rem_q   <= x3_zero_q ? 48'(x3_rem_q) : 48'(x3_rem_q) + 48'(x3_off_q) - x3_skip_q;
     x4_lim_q   <= x3_zero_q ? 48'(x3_size_q) - 48'(x3_off_q) : 48'(x3_size_q);
+  end
+
+  assign x4_short = x4_rem_q < x4_lim_q;
+
+  // Host windows: of the segment of X4, and of the one straight from the walker.
+  logic x4_ok, fast_ok;
+  if (NumWindows != 0) begin : g_hostwin
+    logic [47:0]           x4_end_q;    // last byte of what is left, from the start of the page
+    logic [MaxLogPage-1:0] x4_mask_q;   // last byte of the page
+    logic [MaxLogPage-1:0] x4_last, fast_last;
+    logic [FrameW-1:0]     fast_frame;
+    always_ff @(posedge clk_i) begin
+      x4_end_q  <= 48'(x3_rem_q) + 48'(x3_off_q) - x3_skip_q - 48'd1;
+      x4_mask_q <= MaxLogPage'(x3_size_q - 1'b1);
+    end
+    assign x4_last    = x4_short ? x4_end_q[MaxLogPage-1:0] : x4_mask_q;
+    assign fast_frame = chk_frame_i[fast_lane][chk_sel_i[fast_lane]];
+    assign fast_last  = chk_off_i[fast_lane] + MaxLogPage'(chk_rem_i[fast_lane]) - 1'b1;
+    tpt_hostwin #(.NumWindows(NumWindows)) u_made (
+      .enable_i(window_enable_i),
+      .base_i  (window_base_i),
+      .limit_i (window_limit_i),
+      .first_i (x4_pa_q[63:12]),
+      .last_i  ((x4_pa_q[63:12] & ~FrameW'(x4_mask_q[MaxLogPage-1:12])) |
+                FrameW'(x4_last[MaxLogPage-1:12])),
+      .ok_o    (x4_ok)
+    );
+    tpt_hostwin #(.NumWindows(NumWindows)) u_fast (
+      .enable_i(window_enable_i),
+      .base_i  (window_base_i),
+      .limit_i (window_limit_i),
+      .first_i (fast_frame | FrameW'(chk_off_i[fast_lane][MaxLogPage-1:12])),
+      .last_i  (fast_frame | FrameW'(fast_last[MaxLogPage-1:12])),
+      .ok_o    (fast_ok)
+    );
+    logic unused_bits;
+    assign unused_bits = ^{x4_end_q[47:MaxLogPage], x4_last[11:0], fast_last[11:0],
+                           x4_mask_q[11:0]};
+  end else begin : g_no_hostwin
+    assign x4_ok   = 1'b1;
+    assign fast_ok = 1'b1;
+    logic unused_windows;
+    assign unused_windows = ^{window_enable_i, window_base_i, window_limit_i};
+  end
+
+  // Streams whose request has met an address outside, until its last beat.
+  logic [NumStreams-1:0] out_q, out_first_q;
+  logic                  x4_out, x4_bad;
+  assign x4_out  = x4_addr_q && !x4_ok;
+  assign x4_bad  = x4_out || out_q[x4_str_q];
+  assign x4_drop = x4_valid_q && x4_bad && !x4_last_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) out_q <= '0;
+    else if (x4_valid_q && x4_bad) out_q[x4_str_q] <= !x4_last_q;
+  end
+  always_ff @(posedge clk_i) begin
+    if (x4_valid_q && x4_out && !out_q[x4_str_q]) out_first_q[x4_str_q] <= x4_first_q;
   end
 
   always_comb begin
     x5_beat              = '0;
     x5_beat.rsp.tag      = x4_who_q.tag;
     x5_beat.rsp.stream   = x4_who_q.stream;
-    x5_beat.rsp.syndrome = x4_syn_q;
-    x5_beat.rsp.first    = x4_first_q;
+    x5_beat.rsp.syndrome = x4_bad ? SynHostWin : x4_syn_q;
+    x5_beat.rsp.first    = out_q[x4_str_q] ? out_first_q[x4_str_q] : x4_first_q;
     x5_beat.rsp.last     = x4_last_q;
     x5_beat.abit         = x4_who_q.abit;
     x5_beat.nodone       = x4_who_q.nodone;
-    if (x4_addr_q) begin
+    if (x4_addr_q && !x4_bad) begin
       x5_beat.rsp.relaxed = x4_relaxed_q;
       x5_beat.rsp.pa  = x4_pa_q;
-      x5_beat.rsp.len = (x4_rem_q < x4_lim_q) ? x4_rem_q[31:0] : x4_lim_q[31:0];
+      x5_beat.rsp.len = x4_short ? x4_rem_q[31:0] : x4_lim_q[31:0];
     end
   end
 
@@ -921,20 +995,22 @@ module tpt_client
 
   logic  new_valid;
   beat_t new_beat;
-  assign new_valid = x4_valid_q || fast;
+  assign new_valid = (x4_valid_q && !x4_drop) || fast;
   always_comb begin
     new_beat = x5_beat;
     if (!x4_valid_q) begin
       new_beat              = '0;
       new_beat.rsp.tag      = fast_who_q[fast_lane].tag;
       new_beat.rsp.stream   = fast_who_q[fast_lane].stream;
-      new_beat.rsp.syndrome = SynOk;
+      new_beat.rsp.syndrome = fast_ok ? SynOk : SynHostWin;
       new_beat.rsp.first    = 1'b1;
       new_beat.rsp.last     = 1'b1;
-      new_beat.rsp.relaxed  = chk_relaxed_i[fast_lane];
-      new_beat.rsp.pa       = {chk_frame_i[fast_lane][chk_sel_i[fast_lane]], 12'b0} |
-                              64'(chk_off_i[fast_lane]);
-      new_beat.rsp.len      = chk_rem_i[fast_lane];
+      if (fast_ok) begin
+        new_beat.rsp.relaxed = chk_relaxed_i[fast_lane];
+        new_beat.rsp.pa      = {chk_frame_i[fast_lane][chk_sel_i[fast_lane]], 12'b0} |
+                               64'(chk_off_i[fast_lane]);
+        new_beat.rsp.len     = chk_rem_i[fast_lane];
+      end
       new_beat.abit         = fast_who_q[fast_lane].abit;
       new_beat.nodone       = fast_who_q[fast_lane].nodone;
     end
@@ -1035,7 +1111,7 @@ module tpt_client
   `TPT_ASSERT(FastIsHead_A, !fast || (str_any_q[end_str] && !rdy_q[end_ctx] &&
               !succ_any_q[end_ctx] && str_head_q[end_str] == end_ctx))
   `TPT_ASSERT(FastIsOnePage_A, !fast || (commit_ctx_i[fast_lane] == end_ctx &&
-              new_beat.rsp.len != '0 && (chk_log_page_i[fast_lane][5] ||
+              (new_beat.rsp.len != '0 || !fast_ok) && (chk_log_page_i[fast_lane][5] ||
               64'(chk_off_i[fast_lane]) + 64'(new_beat.rsp.len) <=
               (64'd1 << chk_log_page_i[fast_lane][4:0]))))
   `TPT_ASSERT(CurIsReady_A, !act_q || rdy_q[cur_q])
@@ -1063,7 +1139,7 @@ module tpt_client
   end
   // an address never goes with a syndrome, and never without a length
   `TPT_ASSERT(NoAddressOnError_A, !x4_valid_q || x4_syn_q == SynOk || !x4_addr_q)
-  `TPT_ASSERT(NoEmptySegment_A, !(x4_valid_q && x4_addr_q) || x5_beat.rsp.len != '0)
+  `TPT_ASSERT(NoEmptySegment_A, !(x4_valid_q && x4_addr_q && !x4_bad) || x5_beat.rsp.len != '0)
   `TPT_ASSERT(BeatInLine_A, !x2_q.valid || x2_q.direct ||
               (32'(x2_q.beat) <= 32'(x2_chunk.good)))
 

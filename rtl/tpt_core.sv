@@ -49,6 +49,8 @@ module tpt_core
   parameter int unsigned MttChecked  = 1,
   /// Slots for page faults of each lane, a power of two up to 32; 0 leaves on-demand regions out.
   parameter int unsigned FaultSlots  = 4,
+  /// Host windows: 4, or 0 to leave them out.
+  parameter int unsigned NumWindows  = 4,
   localparam int unsigned CtxW   = $clog2(NumContexts),
   localparam int unsigned AxiIdW = CtxW + $clog2(Lanes) + 4
 ) (
@@ -201,7 +203,6 @@ module tpt_core
   logic                          cmdq_tail_bad, cplq_head_bad;
   logic [15:0]                   cmdq_head, cplq_tail;
 
-  // Settings of parts that are not built yet: host windows.
   logic [63:0]                   cmdq_base, cplq_base;
   logic [4:0]                    cmdq_log_size, cplq_log_size;
   logic [15:0]                   cmdq_tail, cplq_head;
@@ -209,14 +210,14 @@ module tpt_core
   logic [NumHostwinBaseLo-1:0]             window_enable;
   logic [NumHostwinBaseLo-1:0][FrameW-1:0] window_base, window_limit;
   logic unused_parts;
-  assign unused_parts = ^{cmdq_doorbell, cplq_doorbell, cmdq_base[11:0],
-                          cplq_base[11:0], window_enable, window_base, window_limit};
+  assign unused_parts = ^{cmdq_doorbell, cplq_doorbell, cmdq_base[11:0], cplq_base[11:0]};
 
   tpt_csr #(
     .NumClients(NumClients), .NumContexts(NumContexts), .NumStreams(NumStreams),
     .MptSets(MptSets), .MptWays(MptWays), .MttSets(MttSets), .MttWays(MttWays),
     .AxiDataW(AxiDataW), .MaxLevels(MaxLevels), .Lanes(Lanes), .MergeSegs(MergeSegs),
-    .Frmr(1), .Queues(CmdQueue), .FaultSlots(AllSlots), .MttChecked(MttChecked)
+    .Frmr(1), .Queues(CmdQueue), .FaultSlots(AllSlots), .MttChecked(MttChecked),
+    .Windows(NumWindows)
   ) u_csr (
     .clk_i, .rst_ni,
     .s_axil_awaddr_i, .s_axil_awvalid_i, .s_axil_awready_o,
@@ -602,10 +603,13 @@ module tpt_core
 
     tpt_client #(
       .NumCtx(LCtx), .NumStreams(NumStreams), .LineEnt(LineEnt), .Lanes(Lanes),
-      .Merge(MergeSegs != 0)
+      .Merge(MergeSegs != 0), .NumWindows(NumWindows)
     ) u_client (
       .clk_i, .rst_ni,
       .enable_i      (enter_q),
+      .window_enable_i(window_enable),
+      .window_base_i (window_base),
+      .window_limit_i(window_limit),
       .ready_o       (cl_ready[c]),
       .idle_o        (cl_idle[c]),
       .req_valid_i   (req_valid_i[c]),

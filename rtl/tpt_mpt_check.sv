@@ -570,7 +570,8 @@ module tpt_mpt_check import tpt_pkg::*; #(
   logic unused;
   assign unused = ^{req_i.tag, req_i.stream, req_i.key[31:8], entry_i.rsvd2, entry_i.cap,
                     entry_i.bound,
-                    entry_i.crc, entry_i.rsvd1, entry_i.rsvd0, entry_i.rinv_en};
+                    entry_i.crc, entry_i.rsvd1, entry_i.index_hi, entry_i.rsvd0,
+                    entry_i.rinv_en};
 
   // ---------------------------------------------------------------------------------------------
   // Assertions

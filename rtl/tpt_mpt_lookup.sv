@@ -19,7 +19,8 @@
 ///
 /// An entry may be cached twice, under its L_Key's field and under its R_Key's.
 ///
-/// Only entries that are VALID and have the right CRC are kept in the cache; FREE, INVALID and
+/// The CRC covers the entry and its index: the entry of another index is a corrupted one. Only
+/// entries that are VALID and have the right CRC are kept in the cache; FREE, INVALID and
 /// corrupted ones, and those that memory answered with an error, are used once and forgotten.
 module tpt_mpt_lookup
   import tpt_pkg::*;
@@ -62,7 +63,7 @@ module tpt_mpt_lookup
   output logic                out_enabled_o,
   output logic                out_looked_up_o,
   output logic                out_bus_err_o,
-  output logic                out_bad_o,       // CRC wrong
+  output logic                out_bad_o,       // CRC wrong, or of another index
   output logic                out_index_ok_o,  // index below the size of the table
   output mpt_entry_t          out_entry_o,
   output logic                out_role_o,      // these two only if looked up
@@ -111,7 +112,7 @@ module tpt_mpt_lookup
   } pay_t;
 
   /// Error codes of a fill.
-  localparam int unsigned FillBad   = 0;  // CRC wrong
+  localparam int unsigned FillBad   = 0;  // CRC wrong, or of another index
   localparam int unsigned FillBus   = 1;  // memory answered with an error
   localparam int unsigned FillIndex = 2;  // no such entry: nothing was read
 
@@ -215,8 +216,10 @@ module tpt_mpt_lookup
   logic [CtxW-1:0]     f_ctx_q;
   logic [AxiDataW-1:0] f_data_q, f_data;
   logic [BeatCntW-1:0] f_cnt_q;
-  logic [15:0]         f_fold_q, f_crc, f_want;
+  logic [15:0]         f_fold_q, f_crc, f_want, f_here;
   logic [1:0]          f_state;
+  logic [IndexW-1:0]   f_index;
+  logic                f_moved, f_moved_here;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) f_valid_q <= 1'b0;
     else f_valid_q <= r_valid_i;
@@ -234,23 +237,29 @@ module tpt_mpt_lookup
     f_data = f_data_q;
     if (f_first_q) {f_data[127:112], f_data[63:56]} = id_mem[f_ctx_q];
   end
+  // What the first beat must have, for the index that was asked for.
+  assign f_index      = id_mem[f_ctx_q][IndexW-1:0];
+  assign f_here       = f_data_q[127:112] ^ mpt_place(f_data_q[1:0], f_index);
+  assign f_moved_here = mpt_moved(f_data_q[1:0], f_data_q[62:56], f_index);
 
   logic            fdone, fdone_bus, fdone_bad, fdone_store;
   logic [CtxW-1:0] fdone_ctx;
   if (Beats == 1) begin : g_one_beat
     assign f_crc       = f_fold_q;
-    assign f_want      = f_data_q[127:112];
+    assign f_want      = f_here;
     assign f_state     = f_data_q[1:0];
+    assign f_moved     = f_moved_here;
     assign fdone       = f_valid_q;
     assign fdone_ctx   = f_ctx_q;
     assign fdone_bus   = f_bus_q;
-    assign fdone_bad   = f_crc != f_want;
-    assign fdone_store = !f_bus_q && f_crc == f_want && f_state == StValid;
+    assign fdone_bad   = f_crc != f_want || f_moved;
+    assign fdone_store = !f_bus_q && !fdone_bad && f_state == StValid;
   end else begin : g_beats
     // CRC so far, CRC and state of the entry; the verdict a clock behind the last beat.
     logic [15:0] run_crc [NumCtx];
     logic [15:0] run_want [NumCtx];
     logic [1:0]  run_state [NumCtx];
+    logic        run_moved [NumCtx];
     logic [15:0] f_turn, unused_fold;
     tpt_crc16 #(.DataW(AxiDataW)) u_turn (
       .data_i('0),
@@ -259,16 +268,18 @@ module tpt_mpt_lookup
       .turn_o(f_turn)
     );
     assign f_crc   = f_first_q ? f_fold_q : f_turn ^ f_fold_q;
-    assign f_want  = f_first_q ? f_data_q[127:112] : run_want[f_ctx_q];
+    assign f_want  = f_first_q ? f_here : run_want[f_ctx_q];
+    assign f_moved = f_first_q ? f_moved_here : run_moved[f_ctx_q];
     assign f_state = f_first_q ? f_data_q[1:0] : run_state[f_ctx_q];
     always_ff @(posedge clk_i) begin
       if (f_valid_q) begin
         run_crc[f_ctx_q]   <= f_crc;
         run_want[f_ctx_q]  <= f_want;
         run_state[f_ctx_q] <= f_state;
+        run_moved[f_ctx_q] <= f_moved;
       end
     end
-    logic            g_valid_q, g_bus_q, g_valid_state_q;
+    logic            g_valid_q, g_bus_q, g_valid_state_q, g_moved_q;
     logic [15:0]     g_crc_q, g_want_q;
     logic [CtxW-1:0] g_ctx_q;
     always_ff @(posedge clk_i) begin
@@ -280,12 +291,13 @@ module tpt_mpt_lookup
       g_bus_q   <= f_bus_q;
       g_crc_q   <= f_crc;
       g_want_q  <= f_want;
+      g_moved_q <= f_moved;
       g_valid_state_q <= f_state == StValid;
     end
     assign fdone       = g_valid_q;
     assign fdone_ctx   = g_ctx_q;
     assign fdone_bus   = g_bus_q;
-    assign fdone_bad   = g_crc_q != g_want_q;
+    assign fdone_bad   = g_crc_q != g_want_q || g_moved_q;
     assign fdone_store = !g_bus_q && !fdone_bad && g_valid_state_q;
   end
   assign ev_bus_o = fdone && fdone_bus;
@@ -430,7 +442,8 @@ module tpt_mpt_lookup
     out_index_ok_o  <= !(res_fill && res_err[FillIndex]);
     out_entry_o     <= res_data;
   end
-  assign {out_role_o, out_index_o} = {out_entry_o.crc, out_entry_o.rsvd1};
+  assign {out_role_o, out_index_o} =
+      {out_entry_o.crc, out_entry_o.rsvd1, out_entry_o.index_hi};
 
   `TPT_ASSERT(ReadRoom_A, !rd_valid || arq_room)
   `TPT_ASSERT(NoOtherResult_A, !res_miss && !res_killed)

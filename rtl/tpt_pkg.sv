@@ -82,10 +82,11 @@ package tpt_pkg;
     SynMptBad    = 5'd15,  // MPT entry corrupted (CRC or illegal fields)
     SynDisabled  = 5'd16,  // unit not enabled, or MPT not cleared yet
     SynTagBusy   = 5'd17,  // the request's tag is still in use by an earlier request
-    SynRetry     = 5'd18   // page fault that is not held: the same request may pass later
+    SynRetry     = 5'd18,  // page fault that is not held: the same request may pass later
+    SynHostWin   = 5'd19   // physical address outside the host windows
   } syndrome_e;
 
-  /// State of an MPT entry. All-zero memory is a FREE entry with a right CRC.
+  /// State of an MPT entry. All-zero memory is a FREE entry with a right CRC, at every index.
   typedef enum logic [1:0] {
     StFree    = 2'd0,  // no region
     StValid   = 2'd1,  // the keys are live
@@ -282,10 +283,11 @@ package tpt_pkg;
     logic [3:0][FrameW-1:0] frame;      // 463:256 frame k at 256 + 52 k
     logic [63:0]            length;     // 255:192 bytes
     logic [63:0]            start;      // 191:128 first virtual address
-    logic [15:0]            crc;        // 127:112 CRC-16 over the other bits
+    logic [15:0]            crc;        // 127:112 CRC-16 of the other bits ^ index, mpt_place
     logic [QpnW-1:0]        qpn;        // 111:88 queue pair of a type-2 window
-    logic [PdW-1:0]         pd;         // 87:64 protection domain
-    logic [7:0]             rsvd1;      // 63:56 0
+    logic [PdW-1:0]         pd;         // 87:64 protection domain; own index (free list)
+    logic                   rsvd1;      // 63 0
+    logic [IndexW-17:0]     index_hi;   // 62:56 index[22:16], 0 if FREE
     logic [GenW-1:0]        gen;        // 55:48 generation, counts the registrations of the index
     logic [7:0]             rkey_tag;   // 47:40 low byte of the R_Key
     logic [7:0]             lkey_tag;   // 39:32 low byte of the L_Key
@@ -551,7 +553,7 @@ package tpt_pkg;
 
   // ---------------------------------------------------------------------------------------------
   // CRC-16 of the MPT entry: x^16 + x^12 + x^5 + 1, start value 0, bytes in memory order, most
-  // significant bit of a byte first, the CRC field itself taken as 0.
+  // significant bit of a byte first, the CRC field itself taken as 0; then ^ mpt_place.
   // ---------------------------------------------------------------------------------------------
   function automatic logic [15:0] crc16_step(logic [15:0] crc, logic [7:0] data);
     logic [15:0] c;
@@ -560,6 +562,22 @@ package tpt_pkg;
       c = {c[14:0], 1'b0} ^ (c[15] ? 16'h1021 : 16'h0000);
     end
     return c;
+  endfunction
+
+  /// What the place of an entry adds to its CRC: the low bits of its index, the others are in
+  /// `index_hi`. A FREE entry has no place, so that zeros are one everywhere.
+  function automatic logic [15:0] mpt_place(logic [1:0] state, logic [IndexW-1:0] index);
+    logic unused_bits;
+    unused_bits = ^index;
+    return (state == StFree) ? 16'd0 : index[15:0];
+  endfunction
+
+  /// An entry that is not FREE says that it belongs to another index.
+  function automatic logic mpt_moved(logic [1:0] state, logic [IndexW-17:0] index_hi,
+                                     logic [IndexW-1:0] index);
+    logic unused_bits;
+    unused_bits = ^index;
+    return (state != StFree) && (index_hi != index[IndexW-1:16]);
   endfunction
 
   /// CRC of a whole entry, for constants; tpt_crc16 is the logic.

@@ -67,7 +67,9 @@
 ///
 /// **Indices.** 0 is never handed out. Fresh indices 1, 2, 3, ... come first; when there are none,
 /// the free list, first freed first reused. The list is threaded through the FREE entries (`bound`
-/// is the next one); head, tail and length are registers. A generation counts the registrations of
+/// is the next one, `pd` the index itself); head, tail and length are registers. If the index that
+/// is at its end is freed once more, because memory has brought back an old entry of it, the list
+/// stays as it is. A generation counts the registrations of
 /// an index; when it wraps to 0, or is used again because the write of a REG has failed, the MTT
 /// cache is swept of the index before it becomes valid.
 ///
@@ -501,6 +503,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic       reg_settled, end_settled, tail_settled, set_cpl_take;
   logic       push, append, restore;
   logic       restore_q, again_q;  // an index was given back; sweep before its next use
+  logic       listed_q;                  // the index of the tail is on the list already
   logic       tail_par;                  // a tail works at the parent
   assign tail_par = (phase_q == PhPar);
 
@@ -675,7 +678,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   assign reg_settled  = set_cpl_take && (of_q == OfReg);
   assign end_settled  = push || (set_cpl_take && (of_q == OfEnd));
   assign tail_settled = set_cpl_take && (of_q == OfTail);
-  assign append       = tail_settled && !set_err_q;
+  assign append       = tail_settled && !set_err_q && !listed_q;
   // A new index whose write was undone is the next one again. If it could not be undone it is lost.
   assign restore      = fixed && (of_q == OfReg) && !fix_err;
 
@@ -799,6 +802,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   // Selects, a clock behind what they are made of: settled before the first word is taken.
   logic sel_zero_q, sel_new_q, sel_tr_q, sel_pd_q, sel_acc_q, sel_state_q, sel_free_q, sel_crc_q;
   logic sel_more_q, sel_less_q, sel_win_q, sel_clean_q, sel_make_q, sel_fast_q, sel_gen_q;
+  logic sel_place_q;
   always_ff @(posedge clk_i) begin
     sel_zero_q  <= (wr_kind_q == WrFree) || ((wr_kind_q == WrNew) && is_make_q) ||
                    (wr_kind_q == WrWin);
@@ -817,6 +821,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     sel_clean_q <= (wr_kind_q == WrClean);
     sel_gen_q   <= (wr_kind_q == WrGen);
     sel_crc_q   <= (wr_kind_q != WrKeep) && (wr_kind_q != WrState);
+    sel_place_q <= (wr_kind_q != WrKeep) && (wr_kind_q != WrState) && (wr_kind_q != WrFree);
   end
 
   // Of a window that is bound; else it only has its keys.
@@ -896,9 +901,11 @@ module tpt_reg_engine import tpt_pkg::*; #(
     // FREE, in a tail: the index itself with its generation; then the old tail of the list, which
     // gets this index as its next one. Undone: as it was. While clearing: zero.
     if (sel_free_q) begin
+      ent.pd    = PdW'(index_q);
       ent.gen   = (job_q == JobFix) ? reg_q.gen : step_q ? fl_tail_gen_q : tail_gen_q;
       ent.bound = (job_q == JobFix) ? reg_q.next : step_q ? tail_index_q : '0;
     end
+    if (sel_place_q) ent.index_hi = index_q[IndexW-1:16];
     ent.crc = 16'd0;
   end
 
@@ -940,7 +947,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
   always_comb begin
     wr_entry     = ent;
     // An entry that is kept, but for its state, had the right CRC.
-    wr_entry.crc = sel_crc_q ? crc_q : (cur_q.crc ^ crc_state);
+    wr_entry.crc = sel_crc_q ? (crc_q ^ (sel_place_q ? index_q[15:0] : 16'd0))
+                             : (cur_q.crc ^ crc_state);
   end
   assign wr_data_o = wr_entry;
 
@@ -948,7 +956,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   // Checks of the entry read
   // ---------------------------------------------------------------------------------------------
   typedef struct packed {
-    logic crc;    // wrong CRC
+    logic crc;    // wrong CRC, or of another index
     logic live;   // state VALID or ALLOC
     logic state;  // of the two, the one that the command does not take
     logic free;   // state FREE
@@ -962,8 +970,11 @@ module tpt_reg_engine import tpt_pkg::*; #(
     logic bound;
     logic gen;    // not the generation of the waiting command
     logic next;   // free list leads outside the table
+    logic own;    // entry of the free list that is not of this index
   } chk_t;
   chk_t chk_q;
+  logic [15:0] want_q;   // the CRC that the entry read must have
+  logic        moved_q;  // it is of another index
 
   // The role of the key that the command takes, and whether the entry has it.
   logic chk_window, chk_region, chk_local, chk_remote, chk_remote_right, chk_role;
@@ -992,7 +1003,10 @@ module tpt_reg_engine import tpt_pkg::*; #(
   end
 
   always_ff @(posedge clk_i) begin
-    chk_q.crc   <= (crc_q != cur_q.crc);
+    want_q      <= cur_q.crc ^ mpt_place(cur_q.state, index_q);
+    moved_q     <= mpt_moved(cur_q.state, cur_q.index_hi, index_q);
+    chk_q.crc   <= (crc_q != want_q) || moved_q;
+    chk_q.own   <= (cur_q.pd != PdW'(index_q));
     chk_q.live  <= (cur_q.state == StValid) || (cur_q.state == StAlloc);
     chk_q.state <= (is_inv_q && (cur_q.state != StValid)) ||
                    (is_fast_q && (cur_q.state != StAlloc)) ||
@@ -1298,7 +1312,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     // A tag that the command brings would make the key 0.
     zero_q     <= (cmd_q.tag == 8'd0) && ((gen_rfield == '0) || (is_fast_q && (gen_lfield == '0)));
     tail_bad_q <= chk_q.crc || !chk_q.inval || chk_q.gen;
-    list_bad_q <= chk_q.crc || !chk_q.free || chk_q.next;
+    list_bad_q <= chk_q.crc || !chk_q.free || chk_q.next || chk_q.own;
     fix_bad_q  <= chk_q.crc || !chk_q.inval;
   end
 
@@ -1694,7 +1708,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
               if (is_rereg_q || is_bind_q || is_range_q) state_d = StEndWait;
             end
             AnsFree: begin
-              if (!step_q && list_any_q) begin
+              if (!step_q && list_any_q && !listed_q) begin
                 load_link = 1'b1;
                 step_d    = 1'b1;
                 state_d   = StWrCrc;
@@ -2023,6 +2037,10 @@ module tpt_reg_engine import tpt_pkg::*; #(
   end
   // A REG takes its index when it is posted, and gives it back if it is undone.
   logic take_q, append_q;
+  // The index is the last one of the list already.
+  always_ff @(posedge clk_i) begin
+    if (state_q == StTailGo) listed_q <= list_any_q && (tail_index_q == fl_tail_q);
+  end
   always_ff @(posedge clk_i) begin
     take_q    <= issue && is_make_q && rst_ni;
     restore_q <= restore && rst_ni;

@@ -28,6 +28,7 @@ module tpt_top
   parameter int unsigned CmdQueue    = 1,
   parameter int unsigned MttChecked  = 1,
   parameter int unsigned FaultSlots  = 4,
+  parameter int unsigned NumWindows  = 4,
   localparam int unsigned AxiIdW     = $clog2(NumContexts) + $clog2(Lanes) + 4
 ) (
   input  logic                        clk_i,
@@ -111,7 +112,7 @@ module tpt_top
     .MptSets(MptSets), .MptWays(MptWays), .MttSets(MttSets), .MttWays(MttWays),
     .DirSets(DirSets), .AxiDataW(AxiDataW), .MaxLevels(MaxLevels),
     .Lanes(Lanes), .MergeSegs(MergeSegs), .CmdQueue(CmdQueue), .MttChecked(MttChecked),
-    .FaultSlots(FaultSlots)
+    .FaultSlots(FaultSlots), .NumWindows(NumWindows)
   ) u_core (
     .clk_i,
     .rst_ni,

@@ -43,6 +43,7 @@ STEPS = [
     Step("build", [CARGO, "build", "--release", "--workspace", "--locked"], 900),
     Step("test", [PY, "tools/run_tests.py", "--timeout", "1500"], 1600),
     Step("run", ["make", "--no-print-directory", "run"], 600),
+    Step("faults", ["make", "--no-print-directory", "faults-quick"], 300),
     Step("bench", ["make", "--no-print-directory", "bench-quick"], 180),
     # These two build the models anew, in a profile of their own: one is enough.
     Step("clippy", [CARGO, "clippy", "--release", "--workspace", "--all-targets", "--",

@@ -41,7 +41,7 @@ package tpt_csr_pkg;
   localparam logic [CsrAddrW-1:0] CsrCntFences = 12'h0a8;  // RO
   localparam logic [CsrAddrW-1:0] CsrCntEvict = 12'h0ac;  // RO
   localparam logic [CsrAddrW-1:0] CsrSynCount = 12'h104;  // RO
-  localparam int unsigned NumSynCount = 18;
+  localparam int unsigned NumSynCount = 19;
   localparam logic [CsrAddrW-1:0] CsrLogCount = 12'h180;  // RO
   localparam logic [CsrAddrW-1:0] CsrLog = 12'h190;  // RO
   localparam int unsigned NumLog = 4;

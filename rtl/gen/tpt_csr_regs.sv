@@ -109,7 +109,7 @@ module tpt_csr_regs (
         logic CNT_BAD_DONE;
         logic CNT_FENCES;
         logic CNT_EVICT;
-        logic SYN_COUNT[18];
+        logic SYN_COUNT[19];
         logic LOG_COUNT;
         logic LOG[4];
         logic FAULT_COUNT;
@@ -238,7 +238,7 @@ module tpt_csr_regs (
         decoded_reg_strb.CNT_EVICT = cpuif_req_masked & (cpuif_addr == 12'hac) & !cpuif_req_is_wr;
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'hac);
         is_valid_rw |= cpuif_req_masked & (cpuif_addr == 12'hac) & !cpuif_req_is_wr;
-        for(int i0=0; i0<18; i0++) begin
+        for(int i0=0; i0<19; i0++) begin
             decoded_reg_strb.SYN_COUNT[i0] = cpuif_req_masked & (cpuif_addr == 12'h104 + (12)'(i0) * 12'h4) & !cpuif_req_is_wr;
             is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h104 + (12)'(i0) * 12'h4);
             is_valid_rw |= cpuif_req_masked & (cpuif_addr == 12'h104 + (12)'(i0) * 12'h4) & !cpuif_req_is_wr;
@@ -578,7 +578,7 @@ module tpt_csr_regs (
                 logic incrthreshold;
                 logic overflow;
             } value;
-        } SYN_COUNT[18];
+        } SYN_COUNT[19];
         struct {
             struct {
                 logic next;
@@ -855,7 +855,7 @@ module tpt_csr_regs (
             struct {
                 logic [31:0] value;
             } value;
-        } SYN_COUNT[18];
+        } SYN_COUNT[19];
         struct {
             struct {
                 logic value;
@@ -1992,7 +1992,7 @@ module tpt_csr_regs (
             end
         end
     end
-    for(genvar i0=0; i0<18; i0++) begin
+    for(genvar i0=0; i0<19; i0++) begin
         // Field: tpt_csr.SYN_COUNT[].value
         always_comb begin
             automatic logic [31:0] next_c;
@@ -2555,7 +2555,7 @@ module tpt_csr_regs (
         if(ad_low(rd_mux_addr) == ad_low(12'hac)) begin
             readback_data_var[ad_hi(12'hac)][31:0] = field_storage.CNT_EVICT.value.value;
         end
-        for(int i0=0; i0<18; i0++) begin
+        for(int i0=0; i0<19; i0++) begin
             if(ad_low(rd_mux_addr) == ad_low(12'h104 + (12)'(i0) * 12'h4)) begin
                 readback_data_var[ad_hi(12'h104 + (12)'(i0) * 12'h4)][31:0] = field_storage.SYN_COUNT[i0].value.value;
             end

@@ -525,7 +525,7 @@ package tpt_csr_regs_pkg;
         tpt_csr__CNT_BAD_DONE__in_t CNT_BAD_DONE;
         tpt_csr__CNT_FENCES__in_t CNT_FENCES;
         tpt_csr__CNT_EVICT__in_t CNT_EVICT;
-        tpt_csr__SYN_COUNTx__in_t SYN_COUNT[18];
+        tpt_csr__SYN_COUNTx__in_t SYN_COUNT[19];
         tpt_csr__LOG_COUNT__in_t LOG_COUNT;
         tpt_csr__LOGx__in_t LOG[4];
         tpt_csr__FAULT_COUNT__in_t FAULT_COUNT;

@@ -48,6 +48,8 @@ pub struct Fault {
     pub on: FaultOn,
     /// Response.
     pub error: AxiError,
+    /// How many of the accesses that it would hit are let pass first.
+    pub after: u32,
     /// How often it still happens; `None`: always.
     pub times: Option<u32>,
     /// Percent of the accesses that are hit.
@@ -61,6 +63,7 @@ impl Fault {
             range,
             on,
             error: AxiError::SlvErr,
+            after: 0,
             times: None,
             percent: 100,
         }
@@ -829,6 +832,10 @@ impl AxiMem {
                 continue;
             }
             let error = fault.error;
+            if fault.after > 0 {
+                self.faults[place].after -= 1;
+                continue;
+            }
             if let Some(times) = &mut self.faults[place].times {
                 *times -= 1;
                 if *times == 0 {

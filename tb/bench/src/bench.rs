@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use tpt_golden::types::{
     Access, Beat, CmdOp, Command, Completion, Key, Request, Status, Syndrome, LEVEL_FLAT,
     LEVEL_INLINE,
 };
-use tpt_golden::unit::{Beats, Conditions, Golden, Outcome as GoldenOutcome, Region};
+use tpt_golden::unit::{Beats, Conditions, Golden, HostWindows, Outcome as GoldenOutcome, Region};
 use tpt_verilated::{Config, Dut, DutOptions, Inputs, Outputs, MAX_CLIENTS};
 
 mod queue;
@@ -30,6 +30,9 @@ use crate::error::BenchError;
 use crate::rng::{Gate, Pattern, Rng};
 
 type Walk = Beats<Arc<Region>>;
+
+/// Most beats of a right answer that an outcome tells.
+const MOST_BEATS: usize = 1 << 16;
 
 /// Order is kept between requests whose stream numbers agree in these bits (`NumStreams` = 16).
 const STREAM_MASK: u8 = 15;
@@ -129,6 +132,9 @@ pub struct UnitConfig {
     pub phys: bool,
     /// Time limit of fences in clocks, 0: none.
     pub fence_time: u32,
+    /// Ranges of physical memory in which translated addresses must lie, in whole pages of 4 KiB; at
+    /// most as many as the unit has host windows.
+    pub host_windows: Vec<RangeInclusive<u64>>,
 }
 
 impl Default for UnitConfig {
@@ -142,6 +148,7 @@ impl Default for UnitConfig {
             merge: false,
             phys: false,
             fence_time: 0,
+            host_windows: Vec::new(),
         }
     }
 }
@@ -185,13 +192,25 @@ pub struct Finished {
     pub clock: u64,
 }
 
+/// A completion, or what it left in memory, that the reference does not agree with, while
+/// [`Bench::judge_answers`] is off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Doubt {
+    /// Id of the command.
+    pub id: u16,
+    /// The completion is right, but the entry in memory is not.
+    pub of_entry: bool,
+    /// What is not as expected.
+    pub text: String,
+}
+
 /// Numbers of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Requests accepted.
     pub requests: u64,
     /// Requests answered, by the syndrome of their last beat.
-    pub by_syndrome: [u64; 18],
+    pub by_syndrome: [u64; 20],
     /// Requests answered, by operation code.
     pub by_op: [u64; 8],
     /// Segments.
@@ -231,6 +250,7 @@ struct Live {
     bytes: u64,
     beats: Vec<Beat>,
     candidates: Vec<Candidate>,
+    expected: Vec<Vec<Beat>>,
     holds: Option<(u32, u8)>,
 }
 
@@ -310,6 +330,11 @@ pub struct Bench {
     options: BenchOptions,
     /// MPT entries may be corrupted behind the unit's back: its complaint is accepted.
     pub expect_mpt_bad: bool,
+    /// What requests and commands are answered is compared with the reference. Without it (memory is
+    /// corrupted, and the reference does not know) only the rules of the channels are checked;
+    /// outcomes then tell what would have been right, and the rest is in [`Bench::take_doubts`].
+    pub judge_answers: bool,
+    doubts: Vec<Doubt>,
     mismatches: Vec<BenchError>,
     port_error: Option<BenchError>,
     /// Numbers since the start.
@@ -365,6 +390,8 @@ impl Bench {
             unit,
             options,
             expect_mpt_bad: false,
+            judge_answers: true,
+            doubts: Vec::new(),
             mismatches: Vec::new(),
             port_error: None,
             stats: Stats::default(),
@@ -548,6 +575,21 @@ impl Bench {
             clock: self.clock,
             text,
         })
+    }
+
+    /// The reference does not agree with what a command did: a mismatch, if answers are judged.
+    fn doubt(&mut self, id: u16, of_entry: bool, text: String) -> Result<(), BenchError> {
+        if self.judge_answers {
+            return self.mismatch(text);
+        }
+        self.doubts.push(Doubt { id, of_entry, text });
+        Ok(())
+    }
+
+    /// What the reference did not agree with since the last call, while [`Bench::judge_answers`] was
+    /// off.
+    pub fn take_doubts(&mut self) -> Vec<Doubt> {
+        std::mem::take(&mut self.doubts)
     }
 
     fn protocol(&mut self, text: &str) -> Result<(), BenchError> {
@@ -842,6 +884,7 @@ impl Bench {
             bytes: 0,
             beats: Vec::new(),
             candidates: Vec::new(),
+            expected: Vec::new(),
             holds: None,
         });
     }
@@ -863,6 +906,10 @@ impl Bench {
         if live.count == 0 {
             live.first_beat = now;
             live.candidates = self.candidates(&live, now);
+            if !self.judge_answers {
+                let whole = |candidate: &Candidate| candidate.walk.clone().take(MOST_BEATS);
+                live.expected = live.candidates.iter().map(|c| whole(c).collect()).collect();
+            }
         }
         let before: Vec<Beat> = if live.candidates.len() == 1 {
             // The usual case, without allocation on a match.
@@ -889,7 +936,16 @@ impl Bench {
         };
         live.count += 1;
         let mut text = None;
-        if live.candidates.is_empty() {
+        if !self.judge_answers {
+            text = misshapen(&live, &beat).map(|what| {
+                format!(
+                    "client {c}: {:?}, accepted at clock {}, beat {}: {what}: {beat:?}",
+                    live.request,
+                    live.accepted,
+                    live.count - 1
+                )
+            });
+        } else if live.candidates.is_empty() {
             let injected = beat.syndrome == Syndrome::Bus
                 && (beat.pa, beat.len, beat.last) == (0, 0, true)
                 && beat.first == (live.count == 1)
@@ -929,7 +985,8 @@ impl Bench {
                     *self.holders.entry(region).or_insert(0) += 1;
                 }
             }
-            if self.last_death >= live.accepted && text.is_none() {
+            let known = !live.candidates.is_empty();
+            if self.last_death >= live.accepted && text.is_none() && known {
                 let all_dead = live.candidates.iter().all(|candidate| {
                     candidate
                         .region
@@ -1008,6 +1065,7 @@ impl Bench {
                 }
                 _ => Walk::answer(&live.request, syndrome),
             };
+            let walk = walk.within(self.golden.host_windows());
             return vec![Candidate { walk, region: None }];
         }
         self.golden
@@ -1082,6 +1140,7 @@ impl Bench {
             first_beat: live.first_beat,
             finished: now,
             beats: live.beats,
+            expected: live.expected,
         });
         // Old registrations are needed as long as a request can have met them.
         if self.last_death != 0 && self.tickets % 64 == 0 {
@@ -1204,11 +1263,10 @@ impl Bench {
     ) -> Result<(), BenchError> {
         self.stats.by_status[usize::from(completion.status.code())] += 1;
         self.stats.by_command[usize::from(completion.op & 15)] += 1;
-        let Some(place) = self
-            .posted
-            .iter()
-            .position(|p| (p.command.id, p.source) == (completion.id, source))
-        else {
+        let Some(place) = self.posted.iter().position(|p| {
+            let command = (p.command.id, p.command.op & 15);
+            (command, p.source) == ((completion.id, completion.op), source)
+        }) else {
             return self.mismatch(format!("completion of no command: {completion:?}"));
         };
         let command = self.posted[place].command;
@@ -1223,6 +1281,7 @@ impl Bench {
             clock: now,
         });
         let old = self.named_region(&command);
+        let uncounted = self.is_uncounted(&command);
         let outcome = self.golden.complete(&completion, now);
         if completion.status != Status::Pending {
             self.stats.command_clocks += now - accepted;
@@ -1234,7 +1293,11 @@ impl Bench {
         self.recover_doubtful(mem, now);
         match outcome {
             Err(error) => {
-                return self.mismatch(format!("command {command:?}: {error}"));
+                return self.doubt(
+                    completion.id,
+                    false,
+                    format!("command {command:?}: {error}"),
+                );
             }
             Ok(GoldenOutcome::Pending) => {
                 self.posted[place].pending = true;
@@ -1252,13 +1315,13 @@ impl Bench {
                         let mpt = self.unit.mpt_range();
                         self.axi.errors_since(accepted).any(|a| mpt.contains(&a))
                     }
-                    Status::MptBad => self.expect_mpt_bad,
+                    Status::MptBad => self.expect_mpt_bad || uncounted,
                     Status::Busy => self.posted.iter().any(|posted| posted.pending),
                     _ => false,
                 };
                 if !reason {
-                    return self
-                        .mismatch(format!("command {command:?}: {status} without a reason"));
+                    let text = format!("command {command:?}: {status} without a reason");
+                    return self.doubt(completion.id, false, text);
                 }
             }
             Ok(GoldenOutcome::Finished) => {
@@ -1268,6 +1331,17 @@ impl Bench {
             }
         }
         Ok(())
+    }
+
+    /// Does the command name a window that its region does not count? Errors of memory, one on a write
+    /// of a BIND_MW and one on the write that undoes it, leave it so.
+    fn is_uncounted(&self, command: &Command) -> bool {
+        let (_, index) = self.golden.keys().decode(command.key);
+        let held = self.golden.held(index).and_then(|(_, held)| held.parent);
+        held.is_some_and(|parent| {
+            let region = self.golden.current(parent.index);
+            region.map_or(true, |region| region.bound == 0)
+        })
     }
 
     /// A command on an entry has met a memory error. Whether the entry, and those of the regions of
@@ -1409,7 +1483,11 @@ impl Bench {
             let mut bytes = [0; MPT_BYTES];
             mem.read(self.entry_address(index), &mut bytes);
             if let Err(error) = self.golden.check_entry(index, &bytes) {
-                self.mismatch(format!("after command {command:?}: {error}"))?;
+                self.doubt(
+                    command.id,
+                    true,
+                    format!("after command {command:?}: {error}"),
+                )?;
             }
         }
         Ok(())
@@ -1601,7 +1679,31 @@ impl Bench {
         self.unit = unit.clone();
         self.golden.configure(unit.keys(), unit.mpt_size);
         self.golden.allow_phys(unit.phys);
+        self.set_host_windows(mem, &unit.host_windows)?;
         self.axi.set_mpt(unit.mpt_range());
+        Ok(())
+    }
+
+    /// Puts host windows in force: no others, and none if there are none.
+    fn set_host_windows(
+        &mut self,
+        mem: &mut PhysMem,
+        windows: &[RangeInclusive<u64>],
+    ) -> Result<(), BenchError> {
+        if windows.is_empty() && *self.golden.host_windows() == HostWindows::default() {
+            return Ok(());
+        }
+        for (n, window) in (0..).zip(windows) {
+            let (first, last) = (*window.start(), *window.end());
+            let words = [first, first >> 32, last, last >> 32];
+            for (word, value) in (0..).zip(words) {
+                let address = regs::HOSTWIN_BASE_LO + 0x10 * n + 4 * word;
+                self.write_register(mem, address, value as u32)?;
+            }
+        }
+        let enable = (1 << windows.len()) - 1;
+        self.write_register(mem, regs::HOSTWIN_ENABLE, enable)?;
+        self.golden.set_host_windows(HostWindows::new(windows));
         Ok(())
     }
 
@@ -1738,6 +1840,26 @@ fn ends(op: CmdOp) -> bool {
         op,
         CmdOp::DeregMr | CmdOp::ReregMr | CmdOp::Invalidate | CmdOp::DeallocMw | CmdOp::BindMw
     )
+}
+
+/// What is wrong with a beat whatever memory holds, if anything. `live.count` counts it already.
+fn misshapen(live: &Live, beat: &Beat) -> Option<&'static str> {
+    let left = u64::from(live.request.len).saturating_sub(live.bytes);
+    let len = u64::from(beat.len);
+    if beat.first != (live.count == 1) {
+        Some("\"first\" is wrong")
+    } else if beat.syndrome != Syndrome::Ok {
+        let bare = (beat.pa, beat.len, beat.relaxed) == (0, 0, false);
+        (!bare || !beat.last).then_some("a refusal with an address, or not the last beat")
+    } else if len > left || (len == 0 && live.request.len != 0) {
+        Some("more bytes than were asked for, or none")
+    } else if beat.last != (len == left) {
+        Some("\"last\" does not fit the bytes")
+    } else if len == 0 && (beat.pa, beat.relaxed) != (0, false) {
+        Some("an address of no bytes")
+    } else {
+        None
+    }
 }
 
 /// The beat that `walk` says comes next, and how many pages it answers. With merging, neighbouring

@@ -70,6 +70,8 @@ pub struct Outcome {
     pub finished: u64,
     /// All beats, if they were to be kept.
     pub beats: Vec<Beat>,
+    /// The right answers, none of them merged, while [`crate::Bench::judge_answers`] is off.
+    pub expected: Vec<Vec<Beat>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

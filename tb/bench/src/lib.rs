@@ -30,7 +30,9 @@ mod error;
 pub mod rig;
 pub mod rng;
 
-pub use bench::{Bench, BenchOptions, CommandExtra, Finished, QueueConfig, Stats, UnitConfig};
+pub use bench::{
+    Bench, BenchOptions, CommandExtra, Doubt, Finished, QueueConfig, Stats, UnitConfig,
+};
 pub use client::{DonePolicy, Issue, Outcome, Ticket, TAGS};
 pub use error::BenchError;
 pub use rng::{Clocks, Pattern};

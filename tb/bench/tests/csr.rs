@@ -250,7 +250,7 @@ fn every_register_reads_its_reset_value() {
     assert_eq!(csr.read(regs::STATUS), regs::status::IDLE);
     let cap2: types::cap2::Cap2 = with_value(csr.read(regs::CAP2));
     assert!(cap2.queues() && cap2.frmr());
-    assert_eq!((cap2.windows(), cap2.syndromes()), (4, 18));
+    assert_eq!((cap2.windows(), cap2.syndromes()), (4, 19));
     assert_eq!((cap2.log_entries(), cap2.fault_slots()), (4, 8));
     // the fence limit is there before any driver has come
     assert_eq!(csr.get("fence_time_o"), 0x10_0000);
@@ -599,7 +599,7 @@ fn refusals(csr: &mut Csr, rng: &mut Rng, clocks: u32, log: &mut Vec<Refusal>) {
                 client,
                 tag: rng.below(1024) as u32,
                 stream: rng.below(64) as u32,
-                syndrome: 1 + rng.below(17) as u32,
+                syndrome: 1 + rng.below(19) as u32,
             };
             let word = refusal.syndrome | refusal.stream << 5 | refusal.tag << 11;
             packed |= u128::from(word) << (21 * client);
@@ -646,7 +646,7 @@ fn refusals_are_counted_by_syndrome_and_logged_newest_first() {
         check_log(&mut csr, &log);
     }
     assert!(log.len() > 256);
-    for syndrome in 1..=17 {
+    for syndrome in 1..=19 {
         let count = log.iter().filter(|r| r.syndrome == syndrome).count() as u32;
         assert_ne!(count, 0);
         let address = regs::SYN_COUNT + 4 * (syndrome as u16 - 1);
@@ -1140,7 +1140,7 @@ fn region(rig: &mut Rig) -> Result<Mr> {
 /// The syndrome counters, by syndrome; the first one is of none.
 fn syndromes(rig: &mut Rig) -> Result<Vec<u32>> {
     let mut all = vec![0];
-    for n in 0..17 {
+    for n in 0..19 {
         all.push(unit_read(rig, regs::SYN_COUNT + 4 * n)?);
     }
     Ok(all)
@@ -1168,7 +1168,7 @@ fn bad_requests(mr: &Mr) -> Vec<(Request, Syndrome)> {
 fn the_unit_counts_refusals_by_syndrome() -> Result {
     let mut rig = Rig::small()?;
     let mr = region(&mut rig)?;
-    let mut expected = vec![0; 18];
+    let mut expected = vec![0; 20];
     for (turn, (request, syndrome)) in bad_requests(&mr).into_iter().enumerate() {
         for n in 0..=turn {
             rig.expect(n % 2, request, syndrome)?;

@@ -8,6 +8,7 @@ use tpt_bench::rig::{Mr, Rig, Spec, ALL_RIGHTS};
 use tpt_bench::{
     BenchError, BenchOptions, Clocks, CommandExtra, DonePolicy, Issue, Outcome, Pattern, UnitConfig,
 };
+use tpt_golden::codec::MptEntry;
 use tpt_golden::frames::{FrameList, Page};
 use tpt_golden::mtt::{boundary_matrix, Shape};
 use tpt_golden::regs;
@@ -1527,5 +1528,160 @@ fn corrupted_entry_at_deregistration() -> Result {
     assert_eq!(outcome.syndrome, Syndrome::MptBad);
     let (state, _) = rig.bench.golden.slot(mr.index);
     assert_eq!(state, State::Invalid);
+    Ok(())
+}
+
+/// The entry of another index, of both halves of the place: requests with its key and commands on it
+/// say MPT_BAD, and nothing is changed. Indices 5 and 65,541 have the same lower 16 bits.
+#[test]
+fn misplaced_entries_are_found() -> Result {
+    let unit = UnitConfig {
+        mpt_size: 1 << 17,
+        plain: true,
+        ..UnitConfig::default()
+    };
+    let mut rig = Rig::new(with_latency(4), &unit)?;
+    rig.bench.stop_at_mismatch(false);
+    let spec = Spec::new(0x1000, 0x1000, 12, PA);
+    let first = rig.register(spec.clone())?;
+    let second = rig.register(spec)?;
+    assert_eq!((first.index, second.index), (1, 2));
+    let good = rig.bench.golden.current(first.index).cloned();
+    let good = good
+        .map(|region| region.entry(State::Valid))
+        .expect("valid");
+    // What lies at the second index, and of which index it is.
+    for of in [1, 3, 0x1_0002, 0x7f_0002] {
+        let entry = MptEntry { index: of, ..good }.encode();
+        let here = MptEntry { index: 2, ..good };
+        for (bytes, found) in [(entry, true), (here.encode(), false)] {
+            let address = rig.bench.entry_address(second.index);
+            rig.host.mem.write(address, &bytes);
+            let tag = here.lkey_tag;
+            let field = rig.bench.golden.keys().field(Role::Local, second.index);
+            let key = Key::new(field, tag);
+            let request = Request {
+                key,
+                ..second.request(Op::LocalRead, 0x1000, 8)
+            };
+            let issue = Issue {
+                conditions: Conditions {
+                    mpt_bad: found,
+                    ..Conditions::default()
+                },
+                ..Issue::default()
+            };
+            let mem = &mut rig.host.mem;
+            if found {
+                let outcome = rig.bench.access_with(mem, 0, request, issue)?;
+                assert_eq!(outcome.syndrome, Syndrome::MptBad, "entry of {of:#x}");
+            }
+            rig.bench.expect_mpt_bad = found;
+            let query = Command {
+                id: rig.id(),
+                op: CmdOp::Query.code(),
+                key,
+                pd: 1,
+                ..Command::default()
+            };
+            let completion = rig.command(query, CommandExtra::default())?;
+            let status = if found { Status::MptBad } else { Status::Ok };
+            assert_eq!(completion.status, status, "entry of {of:#x}");
+        }
+    }
+    Ok(())
+}
+
+/// A list of free indices with some of its entries: those of these indices, first freed first.
+fn with_free(rig: &mut Rig, count: u32) -> Result<Vec<Mr>> {
+    let spec = Spec::new(0x1000, 0x1000, 12, PA);
+    let mut all = Vec::new();
+    while rig.bench.golden.next_index().is_some() {
+        all.push(rig.register(spec.clone())?);
+    }
+    let kept = all.split_off(count as usize);
+    for mr in all {
+        rig.deregister(mr)?;
+    }
+    Ok(kept)
+}
+
+/// Entries of the list of free indices that are of another place, or were cleared: REG_MR says
+/// MPT_BAD and takes nothing.
+#[test]
+fn misplaced_entries_of_the_free_list() -> Result {
+    let unit = UnitConfig {
+        mpt_size: 8,
+        ..UnitConfig::default()
+    };
+    let spec = Spec::new(0x1000, 0x1000, 12, PA);
+    for (free, from) in [
+        (3, Some(2)),
+        (3, Some(7)),
+        (3, None),
+        (1, None),
+        (1, Some(0)),
+    ] {
+        let mut rig = Rig::new(BenchOptions::default(), &unit)?;
+        with_free(&mut rig, free)?;
+        let mut bytes = [0; 64];
+        if let Some(from) = from {
+            rig.host.mem.read(rig.bench.entry_address(from), &mut bytes);
+        }
+        let address = rig.bench.entry_address(1);
+        let mut good = [0; 64];
+        rig.host.mem.read(address, &mut good);
+        rig.host.mem.write(address, &bytes);
+        rig.bench.expect_mpt_bad = true;
+        let table = rig.build_table(&spec);
+        let command = rig.reg_command(&spec, &table);
+        let completion = rig.command(command, Rig::pages(&spec))?;
+        assert_eq!(completion.status, Status::MptBad, "{free} {from:?}");
+        rig.bench.expect_mpt_bad = false;
+        rig.host.mem.write(address, &good);
+        for index in 1..=free {
+            assert_eq!(rig.register(spec.clone())?.index, index);
+        }
+    }
+    Ok(())
+}
+
+/// The entry that was freed last comes back as it was while VALID, and DEREG_MR with the old key ends
+/// it once more: the list of free indices has it once.
+#[test]
+fn freed_last_and_freed_again() -> Result {
+    let unit = UnitConfig {
+        mpt_size: 8,
+        ..UnitConfig::default()
+    };
+    let spec = Spec::new(0x1000, 0x1000, 12, PA);
+    for free in [1, 3] {
+        let mut rig = Rig::new(BenchOptions::default(), &unit)?;
+        let kept = with_free(&mut rig, free - 1)?;
+        let last = &kept[0];
+        let address = rig.bench.entry_address(last.index);
+        let mut old = [0; 64];
+        rig.host.mem.read(address, &mut old);
+        let (command, extra) = rig.dereg_command(last);
+        assert_eq!(rig.command(command, extra)?.status, Status::Ok);
+        rig.host.mem.write(address, &old);
+        // The reference knows nothing of the entry that has come back.
+        rig.bench.judge_answers = false;
+        let again = Command {
+            id: rig.id(),
+            ..command
+        };
+        let ended = rig.command(again, CommandExtra::default())?;
+        assert_eq!(ended.status, Status::Ok);
+        rig.bench.take_doubts();
+        rig.bench.judge_answers = true;
+        for index in 1..=free {
+            assert_eq!(rig.register(spec.clone())?.index, index, "of {free}");
+        }
+        let table = rig.build_table(&spec);
+        let command = rig.reg_command(&spec, &table);
+        let full = rig.command(command, Rig::pages(&spec))?;
+        assert_eq!(full.status, Status::NoIndex);
+    }
     Ok(())
 }

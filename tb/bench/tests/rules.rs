@@ -2,6 +2,7 @@
 //! One quick directed check per rule, on the small configuration: every syndrome, every status, the
 //! fence, keys, generations. This is the test that planted mutants of the RTL must fail.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use tpt_bench::axi::{Fault, FaultOn};
@@ -741,6 +742,193 @@ fn rule_12_absent_and_bad_entries() -> Result {
             }
         }
     }
+    Ok(())
+}
+
+/// A unit with these host windows in force.
+fn hosted(windows: &[RangeInclusive<u64>], merge: bool) -> Result<Rig> {
+    let unit = UnitConfig {
+        host_windows: windows.to_vec(),
+        merge,
+        phys: true,
+        ..UnitConfig::default()
+    };
+    Rig::new(fast(), &unit)
+}
+
+/// Page `at` of eight lies outside of the host windows: the pages before it come out, then HOST_WIN
+/// ends the request, the first time and out of the caches; requests to the other pages are good.
+/// Four windows, in each of which two of the pages lie.
+#[test]
+fn rule_12_host_windows() -> Result {
+    let window = |n: u64| PA + (n << 30)..=PA + (n << 30) + 0x1fff;
+    let page = |at: u64| PA + (at / 2 << 30) + (at % 2) * 0x1000;
+    let windows: Vec<_> = (0..4).map(window).collect();
+    let outside = [
+        PA - 0x1000,
+        PA + 0x2000,
+        PA + (3 << 30) + 0x2000,
+        page(3) | 1 << 63,
+        0x1000,
+        !0xfff,
+    ];
+    for merge in [false, true] {
+        let mut rig = hosted(&windows, merge)?;
+        for (turn, at) in [0, 1, 4, 7].into_iter().enumerate() {
+            for level in [1, 2, LEVEL_FLAT] {
+                let mut spec = Spec::new(0x10_0000, 8 << 12, 12, PA).level(level);
+                for n in 0..8 {
+                    spec.list.set(n..n + 1, Page::at(page(n)));
+                }
+                let bad = outside[(turn + usize::from(level)) % outside.len()];
+                spec.list.set(at..at + 1, Page::at(bad));
+                let mr = rig.register(spec)?;
+                let base = mr.spec.start;
+                for client in [0, 1] {
+                    let all = mr.request(Op::RemoteRead, base, 8 << 12);
+                    let outcome = rig.expect(client, all, Syndrome::HostWin)?;
+                    let last = outcome.beats.last().expect("a beat");
+                    assert_eq!((last.pa, last.len, last.first), (0, 0, at == 0));
+                    assert_eq!(outcome.bytes, at << 12);
+                }
+                for n in 0..8 {
+                    let syndrome = match n == at {
+                        true => Syndrome::HostWin,
+                        false => Syndrome::Ok,
+                    };
+                    for op in [Op::LocalRead, Op::RemoteWrite] {
+                        let va = base + (n << 12);
+                        rig.expect(0, mr.request(op, va, 0x1000), syndrome)?;
+                        rig.expect(1, mr.request(op, va + 0xff8, 8), syndrome)?;
+                    }
+                }
+                rig.deregister(mr)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A segment counts whole: pages of 2 MiB of which a window holds a part, and physical regions.
+#[test]
+fn rule_12_segments_over_the_edge_of_a_host_window() -> Result {
+    let first = PA + 0x20_0000 + 0x3000;
+    let last = PA + 0x20_0000 + 0x7fff;
+    let mut rig = hosted(&[0x1000..=0x1fff, first..=last], false)?;
+    let mut spec = Spec::new(0, 4 << 21, 21, PA).level(1);
+    for n in 0..4 {
+        spec.list.set(n..n + 1, Page::at(PA + (n << 21)));
+    }
+    let mr = rig.register(spec)?;
+    let phys = Command {
+        start: PA,
+        length: 4 << 21,
+        access: 0xf,
+        pd: 1,
+        op: CmdOp::RegPhys.code(),
+        id: rig.id(),
+        ..Command::default()
+    };
+    let phys = rig.command(phys, CommandExtra::default())?;
+    assert_eq!(phys.status, Status::Ok);
+    let (first, last) = (first - PA, last - PA);
+    for (va, len, inside) in [
+        (first, 1, true),
+        (first, 0x5000, true),
+        (last, 1, true),
+        (first - 1, 1, false),
+        (first - 1, 2, false),
+        (first, 0x5001, false),
+        (last, 2, false),
+        (last + 1, 1, false),
+        (first - 1, 0x5002, false),
+        // Over the end of the page, and from the page before.
+        (last, 0x40_0000, false),
+        (first - 0x1000, 0x40_0000, false),
+    ] {
+        let syndrome = match inside {
+            true => Syndrome::Ok,
+            false => Syndrome::HostWin,
+        };
+        for client in [0, 1] {
+            rig.expect(client, mr.request(Op::LocalRead, va, len), syndrome)?;
+            let request = Request {
+                op: Op::RemoteWrite.code(),
+                key: phys.rkey,
+                va: PA + va,
+                len,
+                pd: 1,
+                ..Request::default()
+            };
+            rig.expect(client, request, syndrome)?;
+        }
+    }
+    // What is refused by an earlier rule does not become HOST_WIN.
+    let wrong = Request {
+        pd: 2,
+        ..mr.request(Op::LocalRead, 0, 1)
+    };
+    rig.expect(0, wrong, Syndrome::Pd)?;
+    rig.expect(0, mr.request(Op::LocalRead, 0, 0), Syndrome::Ok)?;
+    Ok(())
+}
+
+/// Long requests of several streams, some of which leave the windows in the middle, at once: every
+/// answer is right, nothing is left inside, and each is counted.
+#[test]
+fn rule_12_host_windows_with_many_streams() -> Result {
+    for merge in [false, true] {
+        let mut rig = hosted(&[PA..=PA + 0x3f_ffff], merge)?;
+        let mut regions = Vec::new();
+        for n in 0..4u64 {
+            let mut spec = Spec::new(0x10_0000, 64 << 12, 12, PA + (n << 19)).level(1);
+            for at in (n * 16..64).step_by(17) {
+                spec.list
+                    .set(at..at + 1, Page::at(PA + 0x40_0000 + (at << 12)));
+            }
+            regions.push(rig.register(spec)?);
+        }
+        let before = rig.bench.stats.by_syndrome[usize::from(Syndrome::HostWin.code())];
+        for n in 0..400u64 {
+            let mr = &regions[(n % 4) as usize];
+            let first = n * 7 % 60;
+            let pages = 1 + n * 5 % (64 - first);
+            let request = Request {
+                stream: (n % 11) as u8,
+                ..mr.request(
+                    Op::LocalRead,
+                    0x10_0000 + (first << 12),
+                    (pages << 12) as u32,
+                )
+            };
+            rig.bench.issue((n % 2) as usize, request);
+        }
+        rig.wait_idle()?;
+        let after = rig.bench.stats.by_syndrome[usize::from(Syndrome::HostWin.code())];
+        assert!(after - before > 100, "{}", after - before);
+        let mem = &mut rig.host.mem;
+        let at = regs::SYN_COUNT + 4 * (u16::from(Syndrome::HostWin.code()) - 1);
+        let counted = rig.bench.read_register(mem, at)?;
+        assert_eq!(u64::from(counted), after);
+    }
+    Ok(())
+}
+
+/// A hit takes as long with windows in force as without.
+#[test]
+fn host_windows_take_no_clock() -> Result {
+    let mut clocks = Vec::new();
+    for windows in [vec![], vec![PA..=PA + 0xff_ffff]] {
+        let mut rig = hosted(&windows, false)?;
+        let mr = rig.register(Spec::new(0x10_0000, 16 << 12, 12, PA).level(1))?;
+        for len in [8, 2 << 12] {
+            let request = mr.request(Op::LocalRead, 0x10_0000, len);
+            rig.expect(0, request, Syndrome::Ok)?;
+            let outcome = rig.expect(0, request, Syndrome::Ok)?;
+            clocks.push(outcome.first_beat - outcome.accepted);
+        }
+    }
+    assert_eq!(clocks, [17, 25, 17, 25]);
     Ok(())
 }
 

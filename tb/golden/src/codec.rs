@@ -168,7 +168,8 @@ layout! {
         CRC "crc" 112 16;
         QPN "qpn" 88 24;
         PD "pd" 64 24;
-        RSVD1 "rsvd1" 56 8;
+        RSVD1 "rsvd1" 63 1;
+        INDEX_HI "index_hi" 56 7;
         GEN "gen" 48 8;
         RKEY_TAG "rkey_tag" 40 8;
         LKEY_TAG "lkey_tag" 32 8;
@@ -368,6 +369,9 @@ pub const MPT_BYTES: usize = 64;
 /// [`MptEntry::legal`] tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MptEntry {
+    /// Where the entry lies. The checksum covers the lower 16 bits of it, a field holds the others;
+    /// but a free entry does not know its place.
+    pub index: u32,
     /// [`State`] code.
     pub state: u8,
     /// [`Kind`] code.
@@ -402,7 +406,7 @@ pub struct MptEntry {
     /// `frame[0]` is the 24-bit index field of the parent's L_Key and, above it, the parent's
     /// generation.
     pub frame: [u64; 4],
-    /// Bound windows (region), parent (window) or next free entry.
+    /// Bound windows (region), parent (window) or next entry of the list of free ones.
     pub bound: u32,
     /// Pages that a registration may have, 20 bits (fast-registration region).
     pub cap: u32,
@@ -416,8 +420,16 @@ pub enum MptError {
     Crc {
         /// As stored in the entry.
         stored: u16,
-        /// Of the other bytes.
+        /// Of the other bytes and the index.
         computed: u16,
+    },
+    /// It is the entry of another index.
+    #[error("bits 22:16 of the index are {stored:#04x}, of index {index} they are others")]
+    Place {
+        /// As stored in the entry.
+        stored: u8,
+        /// Where it was found.
+        index: u32,
     },
     /// A field holds a value that means nothing.
     #[error("field {field} is {value}")]
@@ -453,29 +465,39 @@ impl MptEntry {
         }
         mpt::BOUND.put(&mut w, self.bound.into());
         mpt::CAP.put(&mut w, self.cap.into());
+        if self.state != State::Free.code() {
+            mpt::INDEX_HI.put(&mut w, u64::from(self.index) / 0x1_0000);
+        }
         let mut bytes = [0; MPT_BYTES];
         for (bytes, word) in bytes.chunks_exact_mut(4).zip(w) {
             bytes.copy_from_slice(&word.to_le_bytes());
         }
-        seal(&mut bytes);
+        seal(&mut bytes, self.index);
         bytes
     }
 
-    /// From memory: the checksum must fit and every field must be legal.
-    pub fn decode(bytes: &[u8; MPT_BYTES]) -> Result<MptEntry, MptError> {
-        let (stored, computed) = (stored_crc(bytes), mpt_crc(bytes));
+    /// From memory at `index`: the checksum must fit, it must be the entry of this index, and every
+    /// field must be legal.
+    pub fn decode(bytes: &[u8; MPT_BYTES], index: u32) -> Result<MptEntry, MptError> {
+        let (stored, computed) = (stored_crc(bytes), mpt_crc(bytes, index));
         if stored != computed {
             return Err(MptError::Crc { stored, computed });
         }
-        let entry = MptEntry::parse(bytes);
+        let entry = MptEntry::parse(bytes, index);
+        let stored = mpt::INDEX_HI.get(&bytes_to_words(bytes));
+        if entry.state != State::Free.code() && stored != u64::from(index >> 16) {
+            let stored = stored as u8;
+            return Err(MptError::Place { stored, index });
+        }
         entry.legal()?;
         Ok(entry)
     }
 
-    /// From memory, whatever it holds. Reserved bits and the checksum are dropped.
-    pub fn parse(bytes: &[u8; MPT_BYTES]) -> MptEntry {
+    /// From memory at `index`, whatever it holds. Reserved bits and the checksum are dropped.
+    pub fn parse(bytes: &[u8; MPT_BYTES], index: u32) -> MptEntry {
         let w = &bytes_to_words(bytes);
         MptEntry {
+            index,
             state: mpt::STATE.get(w) as u8,
             kind: mpt::KIND.get(w) as u8,
             access: mpt::ACCESS.get(w) as u16,
@@ -532,9 +554,9 @@ pub const LOG_TPAGE_RANGE: std::ops::RangeInclusive<u8> = 12..=16;
 /// Position of the checksum in an entry, in bytes.
 const CRC_BYTES: std::ops::Range<usize> = 14..16;
 
-/// Writes the right checksum into an entry.
-pub fn seal(bytes: &mut [u8; MPT_BYTES]) {
-    let crc = mpt_crc(bytes);
+/// Writes the right checksum into the entry of an index.
+pub fn seal(bytes: &mut [u8; MPT_BYTES], index: u32) {
+    let crc = mpt_crc(bytes, index);
     bytes[CRC_BYTES].copy_from_slice(&crc.to_le_bytes());
 }
 
@@ -542,11 +564,16 @@ fn stored_crc(bytes: &[u8; MPT_BYTES]) -> u16 {
     u16::from_le_bytes([bytes[CRC_BYTES.start], bytes[CRC_BYTES.start + 1]])
 }
 
-/// Checksum of an entry: [`crc16`] of its bytes in memory order, the checksum itself taken as 0.
-pub fn mpt_crc(bytes: &[u8; MPT_BYTES]) -> u16 {
+/// Checksum of the entry of an index: [`crc16`] of its bytes in memory order, the checksum itself
+/// taken as 0; if the entry is not free, exclusive or with the lower 16 bits of the index.
+pub fn mpt_crc(bytes: &[u8; MPT_BYTES], index: u32) -> u16 {
     let mut covered = *bytes;
     covered[CRC_BYTES].fill(0);
-    crc16(&covered)
+    let of_bytes = crc16(&covered);
+    match bytes[0] % 4 == State::Free.code() {
+        true => of_bytes,
+        false => of_bytes ^ index as u16,
+    }
 }
 
 /// CRC-16 with the polynomial x^16 + x^12 + x^5 + 1, start value 0, most significant bit first

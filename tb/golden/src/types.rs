@@ -147,6 +147,8 @@ coded_enum! {
         Disabled = 16,
         /// The request's tag is still used by an earlier request.
         TagBusy = 17,
+        /// A segment is not inside one of the host windows.
+        HostWin = 19,
     }
 }
 

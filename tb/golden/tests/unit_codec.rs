@@ -59,10 +59,10 @@ prop_compose! {
         (log_page, level, log_tpage, encoding) in (0u8..64, 0u8..8, 0u8..8, 0u8..4),
         rinv_en: bool, (lkey_tag, rkey_tag, gen) in any::<(u8, u8, u8)>(),
         (pd, qpn, bound, cap) in (0u32..1 << 24, 0u32..1 << 24, 0u32..1 << 23, 0u32..1 << 20),
-        start: u64, length: u64, frame: [u64; 4],
+        start: u64, length: u64, frame: [u64; 4], index in 0u32..1 << 23,
     ) -> MptEntry {
         MptEntry {
-            state, kind, access, log_page, level, log_tpage, encoding, rinv_en, lkey_tag, rkey_tag,
+            index, state, kind, access, log_page, level, log_tpage, encoding, rinv_en, lkey_tag, rkey_tag,
             gen, pd, qpn, start, length, frame: frame.map(|f| f >> 12), bound, cap,
         }
     }
@@ -115,10 +115,10 @@ proptest! {
     #[test]
     fn entries_round_trip(entry in any_entry()) {
         let bytes = entry.encode();
-        prop_assert_eq!(MptEntry::parse(&bytes), entry);
+        prop_assert_eq!(MptEntry::parse(&bytes, entry.index), entry);
         match entry.legal() {
-            Ok(()) => prop_assert_eq!(MptEntry::decode(&bytes), Ok(entry)),
-            Err(error) => prop_assert_eq!(MptEntry::decode(&bytes), Err(error)),
+            Ok(()) => prop_assert_eq!(MptEntry::decode(&bytes, entry.index), Ok(entry)),
+            Err(error) => prop_assert_eq!(MptEntry::decode(&bytes, entry.index), Err(error)),
         }
     }
 
@@ -129,8 +129,12 @@ proptest! {
         for bit in 0..8 * MPT_BYTES {
             let mut bad = good;
             bad[bit / 8] ^= 1 << (bit % 8);
+            // An entry that becomes a free one, or was one, is the matter of `faults_of_two_bits`.
+            if entry.state == 0 || bad[0] % 4 == 0 {
+                continue;
+            }
             prop_assert!(
-                matches!(MptEntry::decode(&bad), Err(MptError::Crc { .. })),
+                matches!(MptEntry::decode(&bad, entry.index), Err(MptError::Crc { .. })),
                 "bit {} went unnoticed", bit
             );
         }
@@ -143,7 +147,8 @@ proptest! {
         let mut bad = good;
         bad[at] ^= (pattern >> 8) as u8;
         bad[at + 1] ^= pattern as u8;
-        prop_assert!(MptEntry::decode(&bad).is_err());
+        prop_assume!(entry.state != 0 && bad[0] % 4 != 0);
+        prop_assert!(MptEntry::decode(&bad, entry.index).is_err());
     }
 
     /// The table-driven checksum is the remainder of the bits as a polynomial.
@@ -226,8 +231,122 @@ proptest! {
 #[test]
 fn crc_check_values() {
     assert_eq!(crc16(b"123456789"), 0x31c3);
-    let zeros = MptEntry::decode(&[0; 64]).expect("zeros are a good entry");
-    assert_eq!((zeros.state, zeros.gen), (State::Free.code(), 0));
+    for index in [0, 1, 0xffff, 0x1_0000, 0x7f_ffff] {
+        let zeros = MptEntry::decode(&[0; 64], index).expect("zeros are a good entry");
+        assert_eq!((zeros.state, zeros.gen), (State::Free.code(), 0));
+    }
+}
+
+/// What each bit of an entry adds to the difference between its checksum and the right one.
+fn weights() -> Vec<u16> {
+    let weight = |bit: usize| {
+        let mut bytes = [0; MPT_BYTES];
+        bytes[bit / 8] = 1 << (bit % 8);
+        // At index 0 the place adds nothing.
+        mpt_crc(&bytes, 0) ^ u16::from_le_bytes([bytes[14], bytes[15]])
+    };
+    (0..8 * MPT_BYTES).map(weight).collect()
+}
+
+/// Every fault of one bit or two is found, at every index: no weight is 0, and all differ. Only a
+/// fault that makes an entry free, or a free one something else, changes what the place adds; then
+/// the entry is free, or it is illegal, or it has no bytes, or it has nothing to be allocated with:
+/// never an address.
+#[test]
+fn faults_of_two_bits() {
+    let mut all = weights();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!((all.len(), all[0]), (8 * MPT_BYTES, 1));
+    for (index, gen, bound) in [
+        (0, 0, 0),
+        (5, 1, 0),
+        (0x7f_ffff, 255, 0x7f_fffe),
+        (77, 9, 31),
+    ] {
+        let mut pd = index;
+        for listed in [false, true] {
+            if !listed {
+                pd = 0;
+            }
+            let free = MptEntry {
+                index,
+                gen: if listed { gen } else { 0 },
+                bound: if listed { bound } else { 0 },
+                pd,
+                ..MptEntry::default()
+            };
+            let good = free.encode();
+            for first in 0..8 * MPT_BYTES {
+                for second in first..8 * MPT_BYTES {
+                    let mut bad = good;
+                    bad[first / 8] ^= 1 << (first % 8);
+                    if second > first {
+                        bad[second / 8] ^= 1 << (second % 8);
+                    }
+                    let entry = MptEntry::parse(&bad, index);
+                    let harmless = match State::from_code(entry.state) {
+                        Some(State::Valid) => entry.legal().is_err() || entry.length == 0,
+                        Some(State::Alloc) => entry.kind == Kind::Mr.code(),
+                        Some(State::Free | State::Invalid) => true,
+                        None => false,
+                    };
+                    assert!(harmless, "bits {first} and {second}: {entry:?}");
+                }
+            }
+            pd = index;
+        }
+    }
+}
+
+/// Every misplaced entry is found, for all pairs of 2^23 indices. What decides is the difference of
+/// the indices, whatever is in the entry: the lower bits are in the checksum, the upper ones in a field.
+#[test]
+fn misplaced_entries_are_found() {
+    let entry = MptEntry {
+        index: 0x2a_5a5a,
+        state: State::Valid.code(),
+        log_page: 12,
+        ..MptEntry::default()
+    };
+    let bytes = entry.encode();
+    assert_eq!(MptEntry::decode(&bytes, entry.index), Ok(entry));
+    for difference in 1..1 << 23 {
+        let found = MptEntry::decode(&bytes, entry.index ^ difference);
+        let by_field = difference % 0x1_0000 == 0;
+        match found {
+            Err(MptError::Crc { .. }) if !by_field => {}
+            Err(MptError::Place { .. }) if by_field => {}
+            other => panic!("difference {difference:#x}: {other:?}"),
+        }
+    }
+    // A free one is right everywhere; that it is not of this place the list of free entries sees.
+    let free = MptEntry {
+        state: State::Free.code(),
+        pd: entry.index,
+        ..entry
+    };
+    assert!(MptEntry::decode(&free.encode(), 7).is_ok());
+}
+
+/// That the difference alone decides: two indices and the entry of each, any.
+#[test]
+fn the_place_is_linear() {
+    for (one, other) in [(1, 2), (0x1_0001, 1), (0x7f_ffff, 0x3f_ffff), (0xffff, 0)] {
+        let at = |index| {
+            let entry = MptEntry {
+                index,
+                state: State::Valid.code(),
+                ..MptEntry::default()
+            };
+            mpt_crc(&entry.encode(), index)
+        };
+        let mut bytes = [0x35; MPT_BYTES];
+        bytes[0] = 1;
+        let place = mpt_crc(&bytes, one) ^ mpt_crc(&bytes, other);
+        assert_eq!(place, (one ^ other) as u16);
+        assert_ne!((at(one), one >> 16), (at(other), other >> 16));
+    }
 }
 
 /// Illegal fields matter in a valid entry only.

@@ -467,8 +467,9 @@ fn query_gives_the_entry() {
     let mut unit = unit(64);
     let first = register(&mut unit);
     let answer = unit.command(&named(CmdOp::Query, first.lkey), None);
-    let entry = MptEntry::decode(&answer.entry).expect("a good entry");
+    let entry = MptEntry::decode(&answer.entry, 1).expect("a good entry");
     let expected = MptEntry {
+        index: 1,
         state: 1,
         access: 0xf,
         log_page: 12,

@@ -431,8 +431,9 @@ fn queries_beside_unbindings() {
         ..named(CmdOp::Query, lkey)
     };
     let told = unit.begin(&asked, None, 11);
+    let index = unit.keys().decode(lkey).1;
     let with = |bound| {
-        let entry = tpt_golden::codec::MptEntry::parse(&told.entry);
+        let entry = tpt_golden::codec::MptEntry::parse(&told.entry, index);
         Completion {
             entry: tpt_golden::codec::MptEntry { bound, ..entry }.encode(),
             ..told

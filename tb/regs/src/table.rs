@@ -1162,7 +1162,7 @@ pub const REGISTERS: &[Register] = &[
     Register {
         name: "SYN_COUNT",
         offset: SYN_COUNT,
-        count: 18,
+        count: 19,
         stride: 4,
         reset: 0x0,
         lock: None,

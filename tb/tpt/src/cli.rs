@@ -126,7 +126,7 @@ impl Setup {
 /// A file that the command writes. It is opened before the run, so that a run is not done for
 /// nothing, and removed if it is new and nothing was written.
 #[derive(Debug)]
-struct Output {
+pub(crate) struct Output {
     path: PathBuf,
     file: File,
     new: bool,
@@ -135,7 +135,7 @@ struct Output {
 impl Output {
     /// Opens a file for the option `option`. A file that is there keeps its content until
     /// [`Output::write`]. `inputs` are files that must not be overwritten.
-    fn open(option: &str, path: &Path, inputs: &[&Path]) -> Result<Self> {
+    pub(crate) fn open(option: &str, path: &Path, inputs: &[&Path]) -> Result<Self> {
         if path.is_dir() {
             bail!(
                 "{option} {}: is a folder; expected the name of a file",
@@ -168,7 +168,7 @@ impl Output {
     }
 
     /// Replaces the content.
-    fn write(mut self, text: &str) -> Result<()> {
+    pub(crate) fn write(mut self, text: &str) -> Result<()> {
         let regular = self.file.metadata().is_ok_and(|m| m.is_file());
         let done = if regular {
             self.file.set_len(0)
@@ -251,7 +251,7 @@ fn check(common: &Common, inputs: &[&Path]) -> Result<Outputs> {
 }
 
 /// A progress bar, if somebody can see it.
-fn bar(length: u64, what: &str) -> ProgressBar {
+pub(crate) fn bar(length: u64, what: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(
         Some(length),
         if std::io::stderr().is_terminal() {

@@ -10,6 +10,8 @@ pub mod addresses;
 #[cfg(feature = "rtl")]
 pub mod bench;
 pub mod cli;
+#[cfg(feature = "rtl")]
+pub mod faults;
 pub mod input;
 pub mod machine;
 pub mod report;

@@ -36,6 +36,9 @@ enum What {
     /// Measures the simulated unit and prints every figure beside its target.
     #[cfg(feature = "rtl")]
     Bench(Bench),
+    /// Puts faults into memory, its port, hosts and clients, and says what became of each.
+    #[cfg(feature = "rtl")]
+    Faults(Faults),
 }
 
 #[derive(Debug, Args)]
@@ -124,6 +127,31 @@ struct Bench {
     baseline: Option<PathBuf>,
 }
 
+#[cfg(feature = "rtl")]
+#[derive(Debug, Args)]
+struct Faults {
+    /// Number of faults.
+    #[arg(long, value_name = "N", default_value_t = 10_000,
+          value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    count: u64,
+    /// Start of all random choices.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Configuration of the unit.
+    #[arg(long, value_parser = ["small", "default", "large"], default_value = "small")]
+    config: String,
+    /// Only the experiment of this number, with all that is known of it.
+    #[arg(long, value_name = "NUMBER", conflicts_with = "count")]
+    only: Option<u64>,
+    /// Experiments at a time. The report is the same with any number.
+    #[arg(long, value_name = "N", default_value_t = 2,
+          value_parser = clap::value_parser!(u8).range(1..=64))]
+    jobs: u8,
+    /// Writes the report for machines to a file.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
 fn parse_latency(text: &str) -> Result<RangeInclusive<u32>, String> {
     latency(text).map_err(|expected| format!("expected {expected}"))
 }
@@ -175,6 +203,18 @@ fn bench(b: Bench) -> anyhow::Result<Exit> {
     })
 }
 
+#[cfg(feature = "rtl")]
+fn faults(f: Faults) -> anyhow::Result<Exit> {
+    tpt::faults::faults(&tpt::faults::Options {
+        config: f.config.parse()?,
+        count: f.count,
+        seed: f.seed,
+        only: f.only,
+        json: f.json,
+        jobs: f.jobs.into(),
+    })
+}
+
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         What::Run(r) => cli::run(&r.scenario, &common(r.shared)),
@@ -182,6 +222,8 @@ fn main() -> ExitCode {
         What::Textbook(t) => cli::textbook(&common(t.shared)),
         #[cfg(feature = "rtl")]
         What::Bench(b) => bench(b),
+        #[cfg(feature = "rtl")]
+        What::Faults(f) => faults(f),
     };
     match result {
         Ok(Exit::Good) => ExitCode::SUCCESS,

@@ -122,6 +122,7 @@ impl RtlTarget {
                 plain: false,
                 merge: false,
                 fence_time: options.fence_time,
+                ..UnitConfig::default()
             },
             faults: Vec::new(),
             last: [0; counter::COUNT],

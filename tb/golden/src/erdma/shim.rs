@@ -602,7 +602,7 @@ pub fn cqe_status(syndrome: Syndrome, role: Role) -> Option<u8> {
     let (receiving, sending) = match syndrome {
         Syndrome::Length | Syndrome::Align => (2, 8),
         Syndrome::KeyIndex | Syndrome::KeyState | Syndrome::KeyTag => (3, 10),
-        Syndrome::Bounds | Syndrome::MttAbsent | Syndrome::MttBad => (4, 11),
+        Syndrome::Bounds | Syndrome::MttAbsent | Syndrome::MttBad | Syndrome::HostWin => (4, 11),
         Syndrome::Rights => (5, 12),
         Syndrome::Pd => (6, 13),
         Syndrome::Wrap => (7, 14),

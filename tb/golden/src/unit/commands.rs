@@ -31,6 +31,8 @@ pub(super) struct InFlight {
     supposed: Option<Change>,
     /// It was reported PENDING.
     pending: bool,
+    /// It was accepted while the enable bit was being cleared.
+    ending: bool,
 }
 
 impl InFlight {
@@ -101,6 +103,9 @@ impl Golden {
             (change, before)
         });
         let (era, pending) = (self.era, false);
+        let ending = self
+            .power
+            .is_some_and(|power| power.dying_from.is_some() && power.dead_by.is_none());
         self.in_flight.push_back(InFlight {
             command,
             pages,
@@ -111,6 +116,7 @@ impl Golden {
             started,
             supposed: None,
             pending,
+            ending,
         });
         expected
     }
@@ -118,7 +124,8 @@ impl Golden {
     /// A completion has come at clock `now`: judges it, and applies what it reports.
     ///
     /// A command is judged as of its acceptance or, where commands before it have changed the
-    /// table since, as of now.
+    /// table since, as of now. One that was accepted while the enable bit was being cleared may have
+    /// been executed or not.
     pub fn complete(&mut self, actual: &Completion, now: u64) -> Result<Outcome, CompletionError> {
         self.clock = self.clock.max(now);
         let place = self
@@ -139,6 +146,14 @@ impl Golden {
             self.rewind(place);
             self.in_flight.remove(place);
             self.replay(place, true);
+            return Ok(Outcome::Finished);
+        }
+        if flight.ending {
+            // Refused, or as while enabled, on a table of which nothing is left.
+            if actual.status == Status::Pending {
+                return Ok(Outcome::Pending);
+            }
+            self.in_flight.remove(place);
             return Ok(Outcome::Finished);
         }
         let plain = Completion::plain(actual.id, actual.op, actual.status) == *actual;
@@ -277,23 +292,27 @@ impl Golden {
             ..*actual
         } == *expected;
         let query = expected.op == CmdOp::Query.code() && expected.status == Status::Ok;
-        let Ok(found) = MptEntry::decode(&actual.entry) else {
+        let asked = self.in_flight.iter().find_map(|flight| {
+            let asks = flight.command.id == actual.id && flight.expected.op == actual.op;
+            asks.then(|| self.keys.decode(flight.command.key).1)
+        });
+        let Some(index) = asked else {
             return false;
         };
-        let (wanted, mut found) = (meaning(MptEntry::parse(&expected.entry)), meaning(found));
+        let Ok(found) = MptEntry::decode(&actual.entry, index) else {
+            return false;
+        };
+        let wanted = meaning(MptEntry::parse(&expected.entry, index));
+        let mut found = meaning(found);
         if same_head && query && found.bound != wanted.bound {
             // Only the count of a region's windows can change under a query.
-            let index = self.in_flight.iter().find_map(|flight| {
-                let asks = flight.command.id == actual.id && flight.expected.op == actual.op;
-                asks.then(|| self.keys.decode(flight.command.key).1)
-            });
             let is_of = |flight: &&InFlight| {
                 let change = flight.started.as_ref().map(|(change, _)| change);
                 let parent = change.filter(|c| c.fence).and_then(|c| c.binds);
-                parent.is_some_and(|parent| Some(parent.index) == index)
+                parent.is_some_and(|parent| parent.index == index)
             };
             let coming = self.in_flight.iter().filter(is_of).count() as u32;
-            let region = index.and_then(|index| self.current(index));
+            let region = self.current(index);
             if let Some(region) = region.filter(|region| !region.kind.is_window()) {
                 let least = wanted.bound.min(region.bound).saturating_sub(coming);
                 let most = wanted.bound.max(region.bound);

@@ -55,7 +55,7 @@ use region::meaning;
 pub use region::{page_count, table_capacity, Parent, Region};
 pub use region::{INLINE_PAGES, LOG_PHYS_PAGE, MAX_CAP, MAX_FLAT_PAGES, MAX_PAGES};
 pub use rules::{Conditions, Verdict, MAX_REQUEST};
-pub use segments::Beats;
+pub use segments::{Beats, HostWindows};
 
 /// The address space: one past the last byte.
 const ADDRESS_SPACE: u128 = 1 << 64;
@@ -127,6 +127,8 @@ pub struct Golden {
     max_levels: u8,
     /// Physical regions may be registered.
     phys: bool,
+    /// Where translated addresses may lie.
+    windows: HostWindows,
     /// When the unit serves; `None`: it was never enabled since reset.
     power: Option<Life>,
     era: u32,
@@ -152,6 +154,7 @@ impl Golden {
             table_size,
             max_levels,
             phys: false,
+            windows: HostWindows::default(),
             power: None,
             era: 0,
             slots: Vec::new(),
@@ -185,6 +188,16 @@ impl Golden {
     /// Allows physical regions, or forbids new ones ([`crate::regs::ctrl::PHYS`]).
     pub fn allow_phys(&mut self, on: bool) {
         self.phys = on;
+    }
+
+    /// Puts host windows in force, as is allowed while the unit is disabled.
+    pub fn set_host_windows(&mut self, windows: HostWindows) {
+        self.windows = windows;
+    }
+
+    /// The host windows in force.
+    pub fn host_windows(&self) -> &HostWindows {
+        &self.windows
     }
 
     /// Entries in the table.
@@ -332,11 +345,12 @@ impl Golden {
         {
             return Ok(());
         }
-        let found =
-            MptEntry::decode(bytes).map_err(|source| EntryError::Corrupt { index, source })?;
+        let found = MptEntry::decode(bytes, index)
+            .map_err(|source| EntryError::Corrupt { index, source })?;
         let expected = match self.held(index) {
             Some((state, region)) => region.entry(state),
             None => MptEntry {
+                index,
                 gen: self.slot(index).1,
                 ..MptEntry::default()
             },

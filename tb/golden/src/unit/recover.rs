@@ -29,7 +29,7 @@ impl Golden {
             return false;
         }
         let held = self.held(index).map(|(state, held)| (state, held.clone()));
-        if let (Ok(found), Some((state, region))) = (MptEntry::decode(bytes), held) {
+        if let (Ok(found), Some((state, region))) = (MptEntry::decode(bytes, index), held) {
             let recounted = MptEntry {
                 bound: found.bound,
                 ..region.entry(state)

@@ -202,6 +202,7 @@ impl Region {
             _ => [root >> 12, 0, 0, 0],
         };
         MptEntry {
+            index: self.index,
             state: state.code(),
             kind: self.kind.code(),
             access: self.access.to_stored(),
@@ -262,6 +263,7 @@ pub(super) fn meaning(entry: MptEntry) -> MptEntry {
     }
     match state {
         Some(State::Free) => MptEntry {
+            index: entry.index,
             state: entry.state,
             gen: entry.gen,
             ..MptEntry::default()

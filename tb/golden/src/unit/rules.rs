@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::change::Change;
-use super::{Beats, Golden, Region, ADDRESS_SPACE};
+use super::{Beats, Golden, HostWindows, Region, ADDRESS_SPACE};
 use crate::types::*;
 
 /// Longest request in bytes: the maximum message size of IBTA.
@@ -43,16 +43,19 @@ pub struct Verdict {
     pub region: Option<Arc<Region>>,
     /// The region whose pages are reached, if `region` is a window.
     pub parent: Option<Arc<Region>>,
+    /// Where addresses may lie.
+    pub windows: HostWindows,
 }
 
 impl Verdict {
     /// The beats of the answer. The walk may still end with a fault.
     pub fn beats(&self, request: &Request) -> Beats<Arc<Region>> {
-        match (&self.region, &self.parent) {
+        let beats = match (&self.region, &self.parent) {
             (Some(window), Some(parent)) => Beats::through(window, parent.clone(), request),
             (Some(region), None) => Beats::segments(region.clone(), request),
             (None, _) => Beats::answer(request, self.syndrome),
-        }
+        };
+        beats.within(&self.windows)
     }
 
     fn same_as(&self, other: &Verdict) -> bool {
@@ -178,13 +181,14 @@ impl Golden {
 
     /// The beats that answer a request, given the valid region or window that its key names.
     pub fn beats<'r>(&'r self, region: Option<&'r Region>, request: &Request) -> Beats<&'r Region> {
-        match (self.check(region, request).0, region) {
+        let beats = match (self.check(region, request).0, region) {
             (Syndrome::Ok, Some(region)) if request.len > 0 => match self.parent(region) {
                 Some(parent) => Beats::through(region, parent.as_ref(), request),
                 None => Beats::segments(region, request),
             },
             (syndrome, _) => Beats::answer(request, syndrome),
-        }
+        };
+        beats.within(&self.windows)
     }
 
     /// The verdict on a request at this moment, when no command is in flight.
@@ -279,6 +283,7 @@ impl Golden {
             mask,
             region: region.filter(|_| reached).cloned(),
             parent: parent.filter(|_| reached).cloned(),
+            windows: self.windows.clone(),
         }
     }
 }

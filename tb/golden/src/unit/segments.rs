@@ -1,10 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How an accepted request is cut into physical segments.
 
-use std::ops::Deref;
+use std::ops::{Deref, RangeInclusive};
+use std::sync::Arc;
 
 use super::Region;
 use crate::types::*;
+
+/// Ranges of physical memory in which translated addresses must lie, both ends included. If there is
+/// none, they may lie anywhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostWindows(Arc<[RangeInclusive<u64>]>);
+
+impl HostWindows {
+    /// These ranges.
+    pub fn new(ranges: &[RangeInclusive<u64>]) -> Self {
+        HostWindows(ranges.into())
+    }
+
+    /// Do `len` bytes (at least 1) at `pa` all lie in one of them?
+    pub fn allow(&self, pa: u64, len: u64) -> bool {
+        let Some(last) = pa.checked_add(len - 1) else {
+            return self.0.is_empty();
+        };
+        self.0.is_empty() || self.0.iter().any(|r| *r.start() <= pa && last <= *r.end())
+    }
+}
 
 /// The beats that answer a request, one by one. See
 /// [`Golden::beats`](super::Golden::beats).
@@ -13,6 +34,7 @@ pub struct Beats<R> {
     request: Request,
     first: bool,
     relaxed: bool,
+    windows: HostWindows,
     rest: Rest<R>,
 }
 
@@ -38,7 +60,16 @@ impl<R: Deref<Target = Region>> Beats<R> {
             request: *request,
             first: true,
             relaxed: false,
+            windows: HostWindows::default(),
             rest: Rest::Answer(syndrome),
+        }
+    }
+
+    /// The same with host windows in force.
+    pub fn within(self, windows: &HostWindows) -> Self {
+        Beats {
+            windows: windows.clone(),
+            ..self
         }
     }
 
@@ -68,6 +99,7 @@ impl<R: Deref<Target = Region>> Beats<R> {
             request: *request,
             first: true,
             relaxed,
+            windows: HostWindows::default(),
             rest,
         }
     }
@@ -112,6 +144,9 @@ impl<R: Deref<Target = Region>> Iterator for Beats<R> {
                 Ok(pa) => {
                     let pa = pa + *offset;
                     let len = (region.page_mask() - *offset).min(*left - 1) + 1;
+                    if !self.windows.allow(pa, len) {
+                        return Some(self.beat(Syndrome::HostWin, 0, 0, true));
+                    }
                     *page += 1;
                     *offset = 0;
                     *left -= len;

@@ -209,7 +209,7 @@ pub fn query(unit: &mut Golden, key: Key) -> tpt_golden::codec::MptEntry {
     let done = good(unit, named(CmdOp::Query, key));
     let index = unit.keys().decode(key).1;
     assert_eq!(unit.check_entry(index, &done.entry), Ok(()));
-    tpt_golden::codec::MptEntry::decode(&done.entry).expect("a good entry")
+    tpt_golden::codec::MptEntry::decode(&done.entry, index).expect("a good entry")
 }
 
 /// A status, and a way to bring it about.

@@ -463,12 +463,12 @@ impl<'io, IO: peakrdl_rust::io::RegisterIO> TptCsr<'io, IO> {
     /// Requests that ended with syndrome n, at 0x100 + 4 n, n from 1 on.
     #[inline(always)]
     #[must_use]
-    pub const fn syn_count(&self) -> [peakrdl_rust::reg::Reg<'io, syn_count::SynCount, IO>; 18] {
+    pub const fn syn_count(&self) -> [peakrdl_rust::reg::Reg<'io, syn_count::SynCount, IO>; 19] {
         // SAFETY: We will initialize every element before using the array
-        let mut array = [core::mem::MaybeUninit::uninit(); 18];
+        let mut array = [core::mem::MaybeUninit::uninit(); 19];
 
         let mut i0 = 0;
-        while i0 < 18 {
+        while i0 < 19 {
             array[i0].write(unsafe {
                 peakrdl_rust::reg::Reg::<'io, syn_count::SynCount, IO>::from_ptr_with(
                     self.ptr.wrapping_byte_add(0x104 + i0 * 0x4).cast(),

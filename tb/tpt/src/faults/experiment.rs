@@ -1,0 +1,1304 @@
+// Copyright OpenTPT contributors.
+// SPDX-License-Identifier: Apache-2.0
+
+//! One experiment: a scene, one fault, traffic over what it can affect, repair, and a look whether
+//! anything is left of it.
+
+use std::ops::Range;
+
+use tpt_bench::axi::{AxiConfig, AxiError, Fault, FaultOn};
+use tpt_bench::rng::Rng;
+use tpt_bench::{BenchError, Clocks, CommandExtra, DonePolicy, Pattern};
+use tpt_golden::codec::MPT_BYTES;
+use tpt_golden::mtt::Table;
+use tpt_golden::regs::{self, status};
+use tpt_golden::types::{
+    flag, rereg, CmdOp, Command, Encoding, Key, Request, Role, Status, LEVEL_FLAT, LEVEL_INLINE,
+};
+use tpt_verilated::{Config, DutError};
+
+use super::check::Capacities;
+use super::class::{Class, HostileCommand, MptFault, MttFault, ReadOf};
+use super::judge::Severity;
+use super::world::{Stop, What, World, MPT_SIZE, QPN};
+
+type Result<T = ()> = std::result::Result<T, Stop>;
+
+/// What became of an experiment.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Number in the campaign.
+    pub number: u64,
+    /// Class of the fault.
+    pub class: Class,
+    /// The worst answer.
+    pub severity: Severity,
+    /// What it was.
+    pub why: Option<String>,
+    /// A wait came to its end.
+    pub hang: Option<String>,
+    /// Something was lost.
+    pub leak: Option<String>,
+    /// An assertion of the RTL failed in a way that [`known`] lists.
+    pub known: Option<&'static str>,
+    /// Reads outside of MPT and tables.
+    pub stray_reads: u64,
+    /// Clocks.
+    pub clocks: u64,
+}
+
+impl Report {
+    /// Nothing hangs, nothing is lost, nothing is wrong, and what must be found was found.
+    pub fn is_good(&self) -> bool {
+        let silent = matches!(
+            self.severity,
+            Severity::SilentInside | Severity::SilentOutside
+        );
+        self.hang.is_none()
+            && self.leak.is_none()
+            && self.severity != Severity::Wrong
+            && !(silent && self.class.must_be_found())
+    }
+}
+
+/// The seed of experiment `number` of a campaign.
+pub fn seed_of(campaign: u64, number: u64) -> u64 {
+    let mut rng = Rng::new(campaign ^ number.wrapping_mul(0xd134_2543_de82_ef95));
+    rng.next_u64()
+}
+
+/// Runs one experiment. `capacities` are those of a new unit. An error says that there is no model.
+pub fn run(
+    config: Config,
+    campaign: u64,
+    number: u64,
+    capacities: &Capacities,
+) -> std::result::Result<Report, DutError> {
+    let class = Class::of(number);
+    let mut report = Report {
+        number,
+        class,
+        severity: Severity::Harmless,
+        why: None,
+        hang: None,
+        leak: None,
+        known: None,
+        stray_reads: 0,
+        clocks: 0,
+    };
+    let mut world = match World::new(config, seed_of(campaign, number), class) {
+        Ok(world) => world,
+        Err(stop) => {
+            stopped(&mut report, stop)?;
+            return Ok(report);
+        }
+    };
+    let ended = world.conduct(capacities);
+    (report.severity, report.why) = (world.severity, world.why.take());
+    report.stray_reads = world.stray_reads;
+    report.clocks = world.rig.bench.clock();
+    match ended {
+        Ok(leak) => report.leak = leak,
+        Err(stop) => stopped(&mut report, stop)?,
+    }
+    if let Some(error) = world.rig.bench.mismatches().first() {
+        report.severity = Severity::Wrong;
+        report.why = Some(error.to_string());
+    }
+    Ok(report)
+}
+
+fn stopped(report: &mut Report, stop: Stop) -> std::result::Result<(), DutError> {
+    match stop {
+        Stop::Bench(BenchError::Dut(error @ (DutError::NoModel(_) | DutError::Waves(_)))) => {
+            return Err(error)
+        }
+        Stop::Bench(error @ BenchError::Timeout { .. }) => report.hang = Some(error.to_string()),
+        other => {
+            let text = other.to_string();
+            report.known = known(report.class, &text);
+            if report.known.is_none() {
+                report.severity = Severity::Wrong;
+            }
+            report.why = Some(text);
+        }
+    }
+    Ok(())
+}
+
+/// Findings that are known, and open: a failed assertion of this text in this class. Each is counted
+/// and printed by its name; with an entry taken out the campaign fails on it. See docs/faults.md.
+pub(super) fn known(class: Class, text: &str) -> Option<&'static str> {
+    const STALE: Class = Class::Mpt(MptFault::Stale);
+    const KNOWN: [(Class, &str, &str); 1] = [(
+        STALE,
+        "FreedOnce_A",
+        "a stale entry of a free index is freed a second time (assertion FreedOnce_A)",
+    )];
+    let fits = |(of, part, _): &&(Class, &str, &str)| *of == class && text.contains(part);
+    KNOWN.iter().find(fits).map(|(_, _, name)| *name)
+}
+
+impl World {
+    /// The fault and all that follows. Returns what was lost.
+    fn conduct(&mut self, capacities: &Capacities) -> Result<Option<String>> {
+        // Nothing is said about the first place before the fault: it is in no cache.
+        self.traffic(12, |place| place > 0);
+        self.settle()?;
+        self.severity = Severity::Harmless;
+        self.why = None;
+        let hard = match self.class {
+            Class::Mpt(fault) => self.corrupt_mpt(fault)?,
+            Class::Mtt {
+                directory, fault, ..
+            } => self.corrupt_mtt(directory, fault)?,
+            Class::ReadError(of) => self.read_error(of)?,
+            Class::WriteError(nth) => self.write_error(nth)?,
+            Class::Late => self.late()?,
+            Class::Reset => self.reset()?,
+            Class::ClientReset => self.client_reset()?,
+            Class::Disable => self.disable()?,
+            Class::Command(hostile) => self.hostile(hostile)?,
+            Class::Request => self.random_requests()?,
+            Class::Done => self.forged_dones()?,
+        };
+        self.repair(hard)?;
+        // What comes now must be as if nothing had been.
+        let severity = std::mem::replace(&mut self.severity, Severity::Harmless);
+        let why = self.why.take();
+        self.as_new()?;
+        let retired = self.retired();
+        let now = self.capacities()?;
+        let leak = match capacities.missing(&now, retired) {
+            Some(text) => Some(text),
+            None => self.unrest()?,
+        };
+        if self.severity > Severity::Harmless {
+            let text = self.why.take().unwrap_or_default();
+            (self.severity, self.why) =
+                (Severity::Wrong, Some(format!("after the repair: {text}")));
+        } else {
+            (self.severity, self.why) = (severity, why);
+        }
+        Ok(leak)
+    }
+
+    fn is_cached_class(&self) -> bool {
+        matches!(
+            self.class,
+            Class::Mpt(MptFault::Cached)
+                | Class::Mtt {
+                    fault: MttFault::Cached,
+                    ..
+                }
+        )
+    }
+
+    /// Traffic that is under way when the fault comes, on everything but the first place; in the
+    /// classes of cached lines on that one before.
+    fn begin_traffic(&mut self) -> Result {
+        if self.is_cached_class() {
+            self.traffic(24, |place| place == 0);
+            self.settle()?;
+            self.severity = Severity::Harmless;
+            self.why = None;
+        }
+        self.traffic(20, |place| place > 0);
+        let clocks = self.rng.below(80);
+        self.run(clocks)
+    }
+
+    /// Answers are judged here, and not by the bench, from now on.
+    fn judge_here(&mut self) {
+        self.rig.bench.judge_answers = false;
+        self.rig.bench.expect_mpt_bad = true;
+    }
+
+    // ---------------------------------------------------------------------------------------------
+    // Corruption
+    // ---------------------------------------------------------------------------------------------
+
+    /// Corrupts an entry of the MPT. Like all faults, returns whether the host has to enable the unit
+    /// again.
+    fn corrupt_mpt(&mut self, fault: MptFault) -> Result<bool> {
+        self.judge_here();
+        if fault == MptFault::Free {
+            return self.corrupt_free();
+        }
+        let mut index = self.places[0].aim.index;
+        let mut good = self.entry(index);
+        if fault == MptFault::Stale {
+            good = self.make_stale()?;
+            index = self.places[0].aim.index;
+        }
+        self.begin_traffic()?;
+        let now = self.entry(index);
+        let bad = match fault {
+            MptFault::Stale => good,
+            MptFault::Misplaced => {
+                let others: Vec<u32> = self.places.iter().map(|place| place.aim.index).collect();
+                let other = match self.rng.chance(1, 8) {
+                    true => self.rng.below(u64::from(MPT_SIZE)) as u32,
+                    false => others[self.rng.below(others.len() as u64) as usize],
+                };
+                self.entry(other)
+            }
+            _ => corrupted(&mut self.rng, &now, fault),
+        };
+        let address = self.rig.bench.entry_address(index);
+        self.rig.host.mem.write(address, &bad);
+        self.hit.push(index);
+        self.probe(40);
+        self.traffic(12, |_| true);
+        self.settle()?;
+        let aim = self.places[0].aim.clone();
+        let key = match aim.lkey {
+            Key::NONE => aim.rkey,
+            lkey => lkey,
+        };
+        let query = self.plain(CmdOp::Query, key, aim.pd);
+        self.command(query, CommandExtra::default())?;
+        let stale_end = fault == MptFault::Stale && self.rig.bench.golden.held(index).is_none();
+        if stale_end || self.rng.chance(1, 2) {
+            // The host finds out by a command, and enables the unit again.
+            let rereg = Command {
+                rereg: rereg::PD,
+                new_pd: 1,
+                ..self.plain(CmdOp::ReregMr, key, aim.pd)
+            };
+            let (end, extra) = self.end_command(0);
+            let command = if self.rng.chance(1, 2) { rereg } else { end };
+            // Whether the table is read any more after an OK to a forged entry is not the question.
+            let extra = match self.is_replayed() {
+                true => CommandExtra::default(),
+                false => extra,
+            };
+            self.command(command, extra)?;
+            return Ok(true);
+        }
+        // The host puts the entry right.
+        self.rig.host.mem.write(address, &now);
+        Ok(false)
+    }
+
+    /// The entry of the first place becomes a newer one. Returns the old one.
+    fn make_stale(&mut self) -> Result<[u8; MPT_BYTES]> {
+        let place = self.places[0].aim.clone();
+        let old = self.entry(place.index);
+        self.ghosts.push(place.clone());
+        match self.places[0].what {
+            What::Region if self.rng.chance(1, 2) => {
+                let command = self.rereg_command(0);
+                let made = self.command(command, CommandExtra::default())?;
+                // A region with windows on it stays as it is.
+                if made.status == Status::Ok {
+                    let aim = &mut self.places[0].aim;
+                    (aim.lkey, aim.rkey) = (made.lkey, made.rkey);
+                }
+            }
+            What::Fast => {
+                let command = self.plain(CmdOp::Invalidate, place.lkey, place.pd);
+                self.command(command, CommandExtra::default())?;
+                let pages = self.fast_pages()?;
+                // The host may choose the same tag again.
+                self.places[0].spec = Some(pages);
+                if let Some((command, extra)) = self.fast_command(0, place.lkey) {
+                    let made = self.command(command, extra)?;
+                    let (spec, _) = match &self.places[0].spec {
+                        Some(spec) => spec,
+                        None => return Ok(old),
+                    };
+                    let zero = spec.access.contains(tpt_golden::types::Access::ZERO_BASED);
+                    let base = if zero { 0 } else { spec.start };
+                    let length = spec.length;
+                    let aim = &mut self.places[0].aim;
+                    (aim.lkey, aim.rkey) = (made.lkey, made.rkey);
+                    (aim.base, aim.length) = (base, length);
+                }
+            }
+            _ => {
+                let (command, _) = self.end_command(0);
+                self.command(command, CommandExtra::default())?;
+            }
+        }
+        self.severity = Severity::Harmless;
+        self.why = None;
+        Ok(old)
+    }
+
+    /// Corrupts an entry of the free list and registers.
+    fn corrupt_free(&mut self) -> Result<bool> {
+        let (_, free) = self.exhaust()?;
+        self.begin_traffic()?;
+        let index = match free.get(self.rng.below(free.len() as u64) as usize) {
+            Some(index) => *index,
+            None => return Ok(true),
+        };
+        let kind = match self.rng.below(3) {
+            0 => MptFault::OneBit,
+            1 => MptFault::TwoBits,
+            _ => MptFault::Words,
+        };
+        let now = self.entry(index);
+        let bad = corrupted(&mut self.rng, &now, kind);
+        let address = self.rig.bench.entry_address(index);
+        self.rig.host.mem.write(address, &bad);
+        self.hit.push(index);
+        let lkey = Key::new(self.rig.bench.golden.keys().field(Role::Local, index), 7);
+        for client in 0..self.rig.bench.clients() {
+            let request = Request {
+                op: 0,
+                key: lkey,
+                va: 0x1000,
+                len: 8,
+                pd: 1,
+                ..Request::default()
+            };
+            self.issue(client, request);
+        }
+        for _ in 0..6 {
+            let command = self.one_page();
+            let made = self.command(command, CommandExtra::default())?;
+            if made.status != Status::Ok {
+                break;
+            }
+        }
+        self.probe(10);
+        self.settle()?;
+        Ok(true)
+    }
+
+    /// REG_MR of a region of one page.
+    fn one_page(&mut self) -> Command {
+        let start = self.memory.windows.first().map_or(0, |window| window.start);
+        Command {
+            id: self.rig.id(),
+            op: CmdOp::RegMr.code(),
+            pd: 1,
+            access: 0xf,
+            start: 0x1000,
+            length: 0x1000,
+            log_page: 12,
+            frame: [start, 0, 0, 0],
+            ..Command::default()
+        }
+    }
+
+    /// Registers until there is no index, and frees some: the next ones come from the free list.
+    /// Returns the keys of the regions that are left, and the free indices.
+    fn exhaust(&mut self) -> Result<(Vec<Key>, Vec<u32>)> {
+        let mut keys = Vec::new();
+        for _ in 0..MPT_SIZE {
+            let command = self.one_page();
+            let made = self.command(command, CommandExtra::default())?;
+            if made.status != Status::Ok {
+                break;
+            }
+            keys.push(made.lkey);
+        }
+        let mut free = Vec::new();
+        for _ in 0..5 {
+            if let Some(key) = keys.pop() {
+                let command = self.plain(CmdOp::DeregMr, key, 1);
+                self.command(command, CommandExtra::default())?;
+                free.push(self.rig.bench.golden.keys().decode(key).1);
+            }
+        }
+        Ok((keys, free))
+    }
+
+    /// Corrupts an entry of the table of the first place.
+    fn corrupt_mtt(&mut self, directory: bool, fault: MttFault) -> Result<bool> {
+        self.judge_here();
+        let Some((spec, table)) = self.places[0].spec.as_ref() else {
+            return Ok(false);
+        };
+        let entries = entries_of(table, directory);
+        let page = 1u64 << spec.list.log_page();
+        let encoding = table.encoding();
+        if entries.is_empty() {
+            return Ok(false);
+        }
+        let (victim, span) = entries[self.rng.below(entries.len() as u64) as usize].clone();
+        let other = entries[self.rng.below(entries.len() as u64) as usize].0;
+        let skew = spec.start % page;
+        let focus = (span.start * page).saturating_sub(skew)..(span.end * page - skew);
+        let foreign = self.foreign(directory, encoding);
+        self.focus = Some(focus);
+        self.begin_traffic()?;
+        let mem = &mut self.rig.host.mem;
+        let now = mem.read_u64(victim);
+        let kind = match (fault, self.rng.below(3)) {
+            (MttFault::Cached, 0) => MttFault::OneBit,
+            (MttFault::Cached, 1) => MttFault::TwoBits,
+            (MttFault::Cached, _) => MttFault::Random,
+            (fault, _) => fault,
+        };
+        let bad = match kind {
+            MttFault::OneBit | MttFault::Cached => now ^ 1 << self.rng.below(64),
+            MttFault::TwoBits => {
+                let first = self.rng.below(64);
+                let second = (first + self.rng.range(1, 63)) % 64;
+                now ^ (1 << first | 1 << second)
+            }
+            MttFault::Random => self.rng.next_u64(),
+            MttFault::Zero => 0,
+            MttFault::Swapped => mem.read_u64(other),
+            MttFault::Foreign => mem.read_u64(foreign.unwrap_or(other)),
+        };
+        let other_now = mem.read_u64(other);
+        mem.write_u64(victim, bad);
+        if kind == MttFault::Swapped {
+            mem.write_u64(other, now);
+        }
+        self.hit.push(self.places[0].aim.index);
+        self.probe(40);
+        self.traffic(12, |_| true);
+        self.settle()?;
+        // The host ends the region, or disables the unit, before it puts the table right.
+        let hard = self.rng.chance(1, 3);
+        if hard {
+            self.stop()?;
+        } else {
+            self.dismantle()?;
+        }
+        self.rig.host.mem.write_u64(victim, now);
+        if kind == MttFault::Swapped && other != victim {
+            self.rig.host.mem.write_u64(other, other_now);
+        }
+        if hard {
+            self.enable()?;
+        }
+        Ok(false)
+    }
+
+    /// An entry of the table of another region, of the same encoding and level if there is one.
+    fn foreign(&mut self, directory: bool, encoding: Encoding) -> Option<u64> {
+        let tables = self.places.iter().skip(1);
+        let tables = tables.filter_map(|place| place.spec.as_ref());
+        let all: Vec<(bool, u64)> = tables
+            .flat_map(|(_, table)| {
+                let entries = entries_of(table, directory);
+                let same = table.encoding() == encoding;
+                entries.into_iter().map(move |(address, _)| (same, address))
+            })
+            .collect();
+        let same: Vec<u64> = all.iter().filter(|e| e.0).map(|e| e.1).collect();
+        let any: Vec<u64> = all.iter().map(|e| e.1).collect();
+        let from = if same.is_empty() { any } else { same };
+        let place = self.rng.below(from.len() as u64) as usize;
+        from.get(place).copied()
+    }
+
+    // ---------------------------------------------------------------------------------------------
+    // Errors of the memory port
+    // ---------------------------------------------------------------------------------------------
+
+    fn error(&mut self, range: Range<u64>, on: FaultOn) -> Fault {
+        Fault {
+            error: match self.rng.chance(1, 2) {
+                true => AxiError::SlvErr,
+                false => AxiError::DecErr,
+            },
+            times: match self.rng.below(4) {
+                0 => None,
+                n => Some(n as u32),
+            },
+            ..Fault::always(range, on)
+        }
+    }
+
+    fn read_error(&mut self, of: ReadOf) -> Result<bool> {
+        // Reads of the free list, or of what commands are about.
+        let free_list = of == ReadOf::Engine && self.rng.chance(1, 3);
+        if free_list {
+            self.exhaust()?;
+        }
+        let entry = self.rig.bench.entry_address(self.places[0].aim.index);
+        let entry = entry..entry + MPT_BYTES as u64;
+        let table = self.places[0].spec.as_ref();
+        let line = |directory| table.map_or(Vec::new(), |(_, table)| entries_of(table, directory));
+        let range = match of {
+            ReadOf::Mpt => entry,
+            ReadOf::Engine if !free_list => entry,
+            ReadOf::Engine => self.unit.mpt_range(),
+            ReadOf::Leaf | ReadOf::Directory => {
+                let entries = line(of == ReadOf::Directory);
+                let place = self.rng.below(entries.len() as u64) as usize;
+                match entries.get(place) {
+                    Some((address, pages)) => {
+                        let page = 1u64 << self.places[0].aim.log_page;
+                        self.focus = Some(pages.start * page..pages.end * page);
+                        *address..address + 8
+                    }
+                    None => entry,
+                }
+            }
+        };
+        self.begin_traffic()?;
+        let fault = self.error(range, FaultOn::Read);
+        self.rig.bench.axi.inject(fault);
+        if of == ReadOf::Engine {
+            for _ in 0..4 {
+                let (command, extra) = match free_list {
+                    true => (self.one_page(), CommandExtra::default()),
+                    false => self.some_command(0),
+                };
+                self.command(command, extra)?;
+            }
+        } else {
+            self.traffic(40, |place| place == 0);
+            self.probe(10);
+        }
+        self.settle()?;
+        self.rig.bench.axi.clear_faults();
+        self.probe(10);
+        self.settle()?;
+        Ok(self.rng.chance(1, 3))
+    }
+
+    /// A command on a place that succeeds, by all that is known.
+    fn some_command(&mut self, place: usize) -> (Command, CommandExtra) {
+        let aim = self.places[place].aim.clone();
+        let none = CommandExtra::default();
+        match (self.places[place].what.clone(), self.rng.below(4)) {
+            (What::Window { flags, on }, n) => {
+                let parent = self.places[on].aim.clone();
+                match n {
+                    0 => self.end_command(place),
+                    1 if flags != 0 => {
+                        let command = self.plain(CmdOp::Invalidate, aim.rkey, aim.pd);
+                        (command, none)
+                    }
+                    1 | 2 => (self.bind_command(aim.rkey, &parent, flags), none),
+                    _ => (self.plain(CmdOp::Query, aim.rkey, aim.pd), none),
+                }
+            }
+            (What::Fast, 0) => (self.plain(CmdOp::Invalidate, aim.lkey, aim.pd), none),
+            (What::Region, 0 | 1) => (self.rereg_command(place), none),
+            (_, 0 | 1) => self.end_command(place),
+            (_, 2) => {
+                let command = Command {
+                    length: 16,
+                    log_page: 12,
+                    ..self.plain(CmdOp::AllocMr, Key::NONE, 1)
+                };
+                (command, none)
+            }
+            _ => (self.plain(CmdOp::Query, aim.lkey, aim.pd), none),
+        }
+    }
+
+    /// Write `nth` of the next commands is answered with an error, and perhaps the one that undoes it.
+    fn write_error(&mut self, nth: u8) -> Result<bool> {
+        if self.rng.chance(1, 4) {
+            self.exhaust()?;
+        }
+        self.begin_traffic()?;
+        let twice = self.rng.chance(1, 3);
+        let fault = Fault {
+            after: u32::from(nth),
+            times: Some(if twice { 2 } else { 1 }),
+            ..self.error(self.unit.mpt_range(), FaultOn::Write)
+        };
+        let before = self.rig.bench.axi.counters.write_errors;
+        self.rig.bench.axi.inject(fault);
+        for round in 0..8 {
+            let (command, extra) = self.writing_command(nth, round);
+            let errors = self.rig.bench.axi.counters.write_errors;
+            let makes = matches!(
+                command.operation(),
+                Some(CmdOp::RegMr | CmdOp::AllocMr | CmdOp::AllocMw | CmdOp::RegPhys)
+            );
+            let completion = self.command(command, extra)?;
+            let lost = self.rig.bench.axi.counters.write_errors - errors >= 2;
+            if makes && lost && completion.status == Status::Bus {
+                // The unit could not undo its write, and hands the index out no more.
+                let clock = self.rig.bench.clock();
+                if let Some(index) = self.rig.bench.golden.next_index() {
+                    self.rig.bench.golden.retire(index, clock);
+                }
+            }
+            if self.rig.bench.axi.counters.write_errors > before {
+                break;
+            }
+        }
+        self.rig.bench.axi.clear_faults();
+        self.probe(10);
+        self.settle()?;
+        Ok(self.rng.chance(1, 3))
+    }
+
+    /// A command with more than `nth` writes, if there is one at hand.
+    fn writing_command(&mut self, nth: u8, round: u64) -> (Command, CommandExtra) {
+        let none = CommandExtra::default();
+        let find = |world: &World, wanted: fn(&What) -> bool| {
+            world.places.iter().position(|place| wanted(&place.what))
+        };
+        let window = find(
+            self,
+            |what| matches!(what, What::Window { flags, .. } if *flags != 0),
+        );
+        let old_window = find(self, |what| matches!(what, What::Window { flags: 0, .. }));
+        let fast = find(self, |what| *what == What::Fast);
+        let choice = self.rng.below(8) + if nth == 0 { 0 } else { 4 };
+        match choice {
+            0 => {
+                let (command, extra) = match self.reg_command(0) {
+                    Some(found) => found,
+                    None => return self.end_command(0),
+                };
+                (command, extra)
+            }
+            1 => {
+                let command = Command {
+                    length: 16,
+                    log_page: 12,
+                    ..self.plain(CmdOp::AllocMr, Key::NONE, 1)
+                };
+                (command, none)
+            }
+            2 => {
+                let command = Command {
+                    flags: flag::MW2,
+                    ..self.plain(CmdOp::AllocMw, Key::NONE, 1)
+                };
+                (command, none)
+            }
+            3 => {
+                let command = Command {
+                    start: self.memory.windows[0].start,
+                    length: 0x1000,
+                    access: 1,
+                    ..self.plain(CmdOp::RegPhys, Key::NONE, 1)
+                };
+                (command, none)
+            }
+            4 => match window {
+                Some(place) => {
+                    let aim = self.places[place].aim.clone();
+                    (self.plain(CmdOp::Invalidate, aim.rkey, aim.pd), none)
+                }
+                None => self.end_command(0),
+            },
+            5 | 6 => match old_window {
+                Some(place) => {
+                    let aim = self.places[place].aim.clone();
+                    let on = match self.places[place].what {
+                        What::Window { on, .. } => on,
+                        _ => 0,
+                    };
+                    let parent = self.places[on].aim.clone();
+                    (self.bind_command(aim.rkey, &parent, 0), none)
+                }
+                None => self.end_command(0),
+            },
+            7 => match window {
+                Some(place) => self.end_command(place),
+                None => self.end_command(0),
+            },
+            8 => match fast {
+                Some(place) => {
+                    let aim = self.places[place].aim.clone();
+                    (self.plain(CmdOp::Invalidate, aim.lkey, aim.pd), none)
+                }
+                None => self.end_command(0),
+            },
+            9 | 10 => (self.rereg_command((round % 3) as usize), none),
+            _ => self.end_command((round % 3) as usize),
+        }
+    }
+
+    fn late(&mut self) -> Result<bool> {
+        let before = self.rig.bench.axi.config().clone();
+        self.begin_traffic()?;
+        self.rig.bench.axi.configure(AxiConfig {
+            read_latency: Clocks::fixed(10_000),
+            write_latency: Clocks::fixed(10_000),
+            reorder: self.rng.chance(1, 2),
+            ..before.clone()
+        });
+        self.traffic(20, |_| true);
+        let (command, extra) = self.end_command(0);
+        self.rig.bench.post(command, extra);
+        let clocks = self.rng.range(1, 200);
+        self.run(clocks)?;
+        self.rig.bench.axi.configure(before);
+        self.traffic(40, |_| true);
+        self.settle()?;
+        Ok(self.rng.chance(1, 3))
+    }
+
+    // ---------------------------------------------------------------------------------------------
+    // In flight
+    // ---------------------------------------------------------------------------------------------
+
+    /// Requests, commands and fences under way, with a slow memory and slow clients.
+    fn storm(&mut self) -> Result {
+        let slow = self.rng.range(20, 300) as u32;
+        let reorder = self.rng.chance(1, 2);
+        self.rig.bench.axi.configure(AxiConfig {
+            read_latency: Clocks::range(1, slow),
+            write_latency: Clocks::range(1, slow),
+            reorder,
+            interleave: reorder,
+            ..AxiConfig::default()
+        });
+        for client in 0..self.rig.bench.clients() {
+            let (bench, rng) = (&mut self.rig.bench, &mut self.rng);
+            if rng.chance(1, 2) {
+                bench.set_response_ready(client, Pattern::Random { percent: 30 });
+            }
+            if rng.chance(1, 3) {
+                bench.set_done_policy(client, DonePolicy::Withheld);
+            } else {
+                bench.set_done_policy(client, DonePolicy::After(Clocks::range(0, 60)));
+            }
+        }
+        self.traffic(60, |_| true);
+        let clocks = self.rng.below(200);
+        self.run(clocks)?;
+        for _ in 0..self.rng.range(1, 5) {
+            let place = self.rng.below(self.places.len() as u64) as usize;
+            let (command, extra) = match self.rng.below(3) {
+                0 => self.end_command(place),
+                1 => match self.reg_command(place) {
+                    Some(found) => found,
+                    None => self.some_command(place),
+                },
+                _ => self.some_command(place),
+            };
+            self.rig.bench.post(command, extra);
+            self.traffic(6, |_| true);
+        }
+        let clocks = self.rng.below(400);
+        self.run(clocks)
+    }
+
+    fn reset(&mut self) -> Result<bool> {
+        self.storm()?;
+        self.rig.bench.drop_queued();
+        self.rig.bench.reset(&mut self.rig.host.mem)?;
+        self.rig.bench.drop_queued();
+        self.collect();
+        self.since = self.rig.bench.stats.clone();
+        self.release();
+        // Answers to reads from before arrive while the unit clears its table, and after.
+        self.enable()?;
+        self.rig.bench.axi.configure(AxiConfig::default());
+        self.enroll_all()?;
+        self.probe(20);
+        self.settle()?;
+        Ok(false)
+    }
+
+    fn client_reset(&mut self) -> Result<bool> {
+        self.storm()?;
+        self.dropped = true;
+        let client = self.rng.below(self.rig.bench.clients() as u64) as usize;
+        self.rig
+            .bench
+            .reset_client(&mut self.rig.host.mem, client)?;
+        self.collect();
+        self.probe(10);
+        let clocks = self.rng.below(100);
+        self.run(clocks)?;
+        self.release();
+        self.settle()?;
+        self.rig.bench.axi.configure(AxiConfig::default());
+        Ok(self.rng.chance(1, 3))
+    }
+
+    fn disable(&mut self) -> Result<bool> {
+        self.rig.bench.judge_answers = false;
+        self.storm()?;
+        self.rig.bench.disable(&mut self.rig.host.mem)?;
+        let clocks = self.rng.below(100);
+        self.run(clocks)?;
+        if self.rng.chance(1, 3) {
+            // Enabled again before the unit is idle: it waits.
+            self.traffic(10, |_| true);
+            let clocks = self.rng.below(50);
+            self.run(clocks)?;
+        }
+        self.release();
+        self.settle()?;
+        self.unlock()?;
+        self.rig.bench.axi.configure(AxiConfig::default());
+        self.rig.bench.judge_answers = true;
+        self.enable()?;
+        self.enroll_all()?;
+        self.probe(10);
+        self.settle()?;
+        Ok(false)
+    }
+
+    // ---------------------------------------------------------------------------------------------
+    // Hostile hosts and clients
+    // ---------------------------------------------------------------------------------------------
+
+    fn hostile(&mut self, hostile: HostileCommand) -> Result<bool> {
+        self.begin_traffic()?;
+        match hostile {
+            HostileCommand::Random => {
+                for _ in 0..24 {
+                    let words = std::array::from_fn(|_| self.rng.next_u64() as u32);
+                    let id = self.rig.id();
+                    let mut command = Command::unpack(&words);
+                    if self.rng.chance(1, 2) {
+                        command.op = self.rng.range(1, 11) as u8;
+                    }
+                    let command = Command { id, ..command };
+                    self.rig.bench.post(command, CommandExtra::default());
+                }
+            }
+            HostileCommand::Flipped => {
+                for _ in 0..16 {
+                    let place = self.rng.below(self.places.len() as u64) as usize;
+                    let (command, extra) = match self.rng.below(3) {
+                        0 => self.end_command(place),
+                        1 => match self.reg_command(place) {
+                            Some(found) => found,
+                            None => self.some_command(place),
+                        },
+                        _ => self.some_command(place),
+                    };
+                    let mut words = command.pack();
+                    for _ in 0..self.rng.range(1, 3) {
+                        let bit = self.rng.below(587) as usize;
+                        words[bit / 32] ^= 1 << (bit % 32);
+                    }
+                    let command = Command::unpack(&words);
+                    self.rig.bench.post(command, extra);
+                }
+            }
+            HostileCommand::Keys => {
+                for _ in 0..24 {
+                    let op = CmdOp::ALL[self.rng.below(CmdOp::ALL.len() as u64) as usize];
+                    let command = Command {
+                        mkey: Key(self.rng.next_u64() as u32),
+                        flags: self.rng.below(16) as u8,
+                        rereg: self.rng.below(8) as u8,
+                        ..self.plain(op, Key::NONE, 1)
+                    };
+                    let command = match self.rng.chance(1, 2) {
+                        true => Command {
+                            key: Key(self.rng.next_u64() as u32),
+                            ..command
+                        },
+                        false => {
+                            // An index of the table, in a role, and a guess of the tag.
+                            let index = self.rng.below(u64::from(MPT_SIZE)) as u32;
+                            let role = if self.rng.chance(1, 2) {
+                                Role::Local
+                            } else {
+                                Role::Remote
+                            };
+                            let field = self.rig.bench.golden.keys().field(role, index);
+                            let tag = self.rng.below(256) as u8;
+                            Command {
+                                key: Key::new(field, tag),
+                                ..command
+                            }
+                        }
+                    };
+                    self.rig.bench.post(command, CommandExtra::default());
+                }
+            }
+            HostileCommand::Ids => {
+                let id = self.rig.id();
+                for n in 0..6 {
+                    let place = self.rng.below(self.places.len() as u64) as usize;
+                    let aim = self.places[place].aim.clone();
+                    let op = [CmdOp::Query, CmdOp::AllocMw, CmdOp::AllocMr][n % 3];
+                    let key = match aim.lkey {
+                        Key::NONE => aim.rkey,
+                        lkey => lkey,
+                    };
+                    let command = Command {
+                        id,
+                        length: 8,
+                        log_page: 12,
+                        ..self.plain(op, key, aim.pd)
+                    };
+                    self.rig.bench.post(command, CommandExtra::default());
+                    if n == 2 {
+                        let (end, extra) = self.end_command(place);
+                        self.rig.bench.post(Command { id, ..end }, extra);
+                    }
+                }
+            }
+            HostileCommand::Flood => self.flood()?,
+            HostileCommand::Dead => {
+                self.rig.bench.set_done_policy(0, DonePolicy::Withheld);
+                self.traffic(10, |_| true);
+                let clocks = self.rng.below(60);
+                self.run(clocks)?;
+                let place = self.rng.below(self.places.len() as u64) as usize;
+                let (end, extra) = self.end_command(place);
+                self.rig.bench.post(end, extra);
+                for _ in 0..8 {
+                    let (command, extra) = match self.rng.below(3) {
+                        0 => self.end_command(place),
+                        1 => {
+                            // An index that nobody has.
+                            let index = self.rng.range(20, 31) as u32;
+                            let field = self.rig.bench.golden.keys().field(Role::Local, index);
+                            let key = Key::new(field, self.rng.below(256) as u8);
+                            let op = CmdOp::ALL[self.rng.below(CmdOp::ALL.len() as u64) as usize];
+                            (self.plain(op, key, 1), CommandExtra::default())
+                        }
+                        _ => self.some_command(place),
+                    };
+                    self.rig.bench.post(command, extra);
+                }
+                self.traffic(20, |_| true);
+                let clocks = self.rng.below(400);
+                self.run(clocks)?;
+                self.release();
+            }
+        }
+        self.traffic(20, |_| true);
+        self.settle()?;
+        self.probe(10);
+        self.settle()?;
+        Ok(self.rng.chance(1, 3))
+    }
+
+    /// More commands that wait for a fence than there is room for.
+    fn flood(&mut self) -> Result {
+        let limit = match self.rng.chance(1, 2) {
+            true => self.rng.range(1, 200) as u32,
+            false => 0,
+        };
+        self.rig
+            .bench
+            .set_fence_time(&mut self.rig.host.mem, limit)?;
+        self.rig.bench.set_done_policy(0, DonePolicy::Withheld);
+        self.traffic(10, |_| true);
+        let clocks = self.rng.below(60);
+        self.run(clocks)?;
+        let mut keys = Vec::new();
+        for _ in 0..MPT_SIZE {
+            let command = self.one_page();
+            let made = self.command(command, CommandExtra::default())?;
+            if made.status == Status::Ok {
+                keys.push(made.lkey);
+            }
+        }
+        for key in keys {
+            let command = self.plain(CmdOp::DeregMr, key, 1);
+            self.rig.bench.post(command, CommandExtra::default());
+        }
+        for place in 0..self.places.len() {
+            let (command, extra) = self.end_command(place);
+            self.rig.bench.post(command, extra);
+        }
+        let clocks = self.rng.below(2000);
+        self.run(clocks)?;
+        self.release();
+        self.settle()?;
+        self.rig.bench.set_fence_time(&mut self.rig.host.mem, 0)?;
+        Ok(())
+    }
+
+    fn random_requests(&mut self) -> Result<bool> {
+        self.begin_traffic()?;
+        let clients = self.rig.bench.clients();
+        for n in 0..60 {
+            let request = match self.rng.chance(1, 2) {
+                true => {
+                    let words = std::array::from_fn(|_| self.rng.next_u64() as u32);
+                    Request::unpack(&words)
+                }
+                false => {
+                    let place = self.rng.below(self.places.len() as u64) as usize;
+                    let aim = self.places[place].aim.clone();
+                    let mut words = self.request(&aim, true).pack();
+                    for _ in 0..self.rng.range(1, 4) {
+                        let bit = self.rng.below(185) as usize;
+                        words[bit / 32] ^= 1 << (bit % 32);
+                    }
+                    Request::unpack(&words)
+                }
+            };
+            self.issue(n % clients, request);
+        }
+        self.traffic(20, |_| true);
+        self.settle()?;
+        Ok(self.rng.chance(1, 3))
+    }
+
+    fn forged_dones(&mut self) -> Result<bool> {
+        self.begin_traffic()?;
+        // Of tags that nobody has.
+        for _ in 0..12 {
+            let client = self.rng.below(self.rig.bench.clients() as u64) as usize;
+            let tag = self.rng.range(600, 1023) as u16;
+            self.rig.bench.forge_done(client, tag);
+        }
+        self.traffic(12, |_| true);
+        self.settle()?;
+        // A second one for tags that were in use just now.
+        for tag in 0..8 {
+            for client in 0..self.rig.bench.clients() {
+                if self.rig.bench.is_tag_free(client, tag) {
+                    self.rig.bench.forge_done(client, tag);
+                }
+            }
+        }
+        self.settle()?;
+        // Too early: memory has not answered yet.
+        let config = self.rig.bench.axi.config().clone();
+        self.rig.bench.axi.configure(AxiConfig {
+            r_valid: Pattern::Never,
+            ..AxiConfig::default()
+        });
+        for client in 0..self.rig.bench.clients() {
+            let index = self.rng.range(25, 31) as u32;
+            let field = self.rig.bench.golden.keys().field(Role::Remote, index);
+            let request = Request {
+                op: 2,
+                key: Key::new(field, 9),
+                len: 64,
+                pd: 1,
+                qpn: QPN,
+                ..Request::default()
+            };
+            self.issue(client, request);
+        }
+        self.run(60)?;
+        for client in 0..self.rig.bench.clients() {
+            for tag in 0..1024 {
+                if !self.rig.bench.is_tag_free(client, tag) {
+                    self.rig.bench.forge_done(client, tag);
+                }
+            }
+        }
+        self.run(60)?;
+        self.rig.bench.axi.configure(config);
+        self.traffic(20, |_| true);
+        self.settle()?;
+        Ok(self.rng.chance(1, 3))
+    }
+
+    // ---------------------------------------------------------------------------------------------
+    // Repair
+    // ---------------------------------------------------------------------------------------------
+
+    /// As a host does: enables the unit again, or ends everything that is registered.
+    fn repair(&mut self, hard: bool) -> Result {
+        self.release();
+        self.settle()?;
+        if hard {
+            self.stop()?;
+            self.enable()?;
+        }
+        self.rig.bench.judge_answers = true;
+        self.rig.bench.expect_mpt_bad = false;
+        self.ghosts.clear();
+        self.focus = None;
+        self.dismantle()
+    }
+
+    /// Disables the unit and waits until nothing is inside.
+    fn stop(&mut self) -> Result {
+        self.rig.bench.disable(&mut self.rig.host.mem)?;
+        self.unlock()
+    }
+
+    fn unlock(&mut self) -> Result {
+        for _ in 0..2000 {
+            let mem = &mut self.rig.host.mem;
+            if self.rig.bench.read_register(mem, regs::STATUS)? & status::LOCKED == 0 {
+                return Ok(());
+            }
+            self.run(10)?;
+        }
+        Err(Stop::Bench(BenchError::Timeout {
+            clock: self.rig.bench.clock(),
+            what: "the unit to be unlocked".into(),
+            outstanding: self.rig.bench.describe(),
+        }))
+    }
+
+    /// The first places are made again, and every answer is right.
+    fn as_new(&mut self) -> Result {
+        for place in 0..2.min(self.places.len()) {
+            if matches!(self.places[place].what, What::Window { .. }) {
+                continue;
+            }
+            self.enroll(place)?;
+            let aim = self.places[place].aim.clone();
+            for n in 0..12 {
+                let request = self.request(&aim, n % 6 != 5);
+                self.issue(n % self.rig.bench.clients(), request);
+            }
+        }
+        self.settle()?;
+        self.dismantle()
+    }
+}
+
+/// Entries of a table: address, and the pages of the region behind each.
+fn entries_of(table: &Table, directory: bool) -> Vec<(u64, Range<u64>)> {
+    let pages = table.entries();
+    if table.level() == LEVEL_INLINE {
+        return Vec::new();
+    }
+    if !directory {
+        let leaf = |page| Some((table.entry_pa(page)?, page..page + 1));
+        return (0..pages).filter_map(leaf).collect();
+    }
+    if table.level() == LEVEL_FLAT {
+        return Vec::new();
+    }
+    let size = 1u64 << table.log_tpage();
+    let per_page = size / 8;
+    let mut addresses = table
+        .ranges()
+        .flat_map(|range| (0..range.len / size).map(move |n| range.pa + n * size));
+    let counts = table.table_pages();
+    let mut entries = Vec::new();
+    let mut below = 0;
+    let mut span = 1;
+    for (level, count) in counts.iter().enumerate() {
+        let here: Vec<u64> = addresses.by_ref().take(*count as usize).collect();
+        if level > 0 {
+            span *= per_page;
+            for n in 0..below {
+                let Some(page) = here.get((n / per_page) as usize) else {
+                    continue;
+                };
+                let first = n * span;
+                entries.push((page + n % per_page * 8, first..(first + span).min(pages)));
+            }
+        }
+        below = *count;
+    }
+    entries
+}
+
+/// Changes an entry of the MPT, for sure.
+fn corrupted(rng: &mut Rng, now: &[u8; MPT_BYTES], fault: MptFault) -> [u8; MPT_BYTES] {
+    let bits = 8 * MPT_BYTES as u64;
+    // Bit n in the order in which the CRC takes them: the highest of a byte first.
+    let flip = |bytes: &mut [u8; MPT_BYTES], n: u64| bytes[(n / 8) as usize] ^= 0x80 >> (n % 8);
+    let mut bad = *now;
+    match fault {
+        MptFault::OneBit => flip(&mut bad, rng.below(bits)),
+        MptFault::TwoBits => {
+            let first = rng.below(bits);
+            flip(&mut bad, first);
+            flip(&mut bad, (first + rng.range(1, bits - 1)) % bits);
+        }
+        MptFault::Burst => {
+            let length = rng.range(3, 16);
+            let first = burst_start(rng, length);
+            for n in 0..length {
+                if n == 0 || n == length - 1 || rng.chance(1, 2) {
+                    flip(&mut bad, first + n);
+                }
+            }
+        }
+        MptFault::Zero => bad = [0; MPT_BYTES],
+        MptFault::Cached | MptFault::Free => {
+            let kinds = [MptFault::OneBit, MptFault::TwoBits, MptFault::Words];
+            let kind = kinds[rng.below(3) as usize];
+            return corrupted(rng, now, kind);
+        }
+        MptFault::Words | MptFault::Misplaced | MptFault::Stale => {
+            for _ in 0..rng.range(1, 16) {
+                let word = 4 * rng.below(16) as usize;
+                bad[word..word + 4].copy_from_slice(&(rng.next_u64() as u32).to_le_bytes());
+            }
+            if bad == *now {
+                bad[0] ^= 1;
+            }
+        }
+    }
+    bad
+}
+
+/// Where a burst of this length begins: it lies in front of the CRC, in it, or behind it.
+fn burst_start(rng: &mut Rng, length: u64) -> u64 {
+    const CRC: Range<u64> = 112..128;
+    const BITS: u64 = 8 * MPT_BYTES as u64;
+    match rng.below(8) {
+        0 => rng.range(CRC.start, CRC.end - length),
+        1 | 2 => rng.range(0, CRC.start - length),
+        _ => rng.range(CRC.end, BITS - length),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tpt_golden::codec::{mpt_crc, seal};
+
+    /// Which bursts of up to 16 bits the CRC finds, by all patterns at all places.
+    #[test]
+    fn what_the_crc_finds() {
+        let remainder = |n: usize| {
+            let mut bytes = [0; MPT_BYTES];
+            bytes[n / 8] |= 0x80 >> (n % 8);
+            // Bits of the field itself count as they are.
+            match (112..128).contains(&n) {
+                true => u16::from_le_bytes([bytes[14], bytes[15]]),
+                false => mpt_crc(&bytes, 0),
+            }
+        };
+        let crc_order: Vec<u16> = (0..512).map(remainder).collect();
+        let memory_order: Vec<u16> = (0..512).map(|n| remainder(n / 8 * 8 + 7 - n % 8)).collect();
+        let missed = |order: &[u16], allowed: &dyn Fn(usize, usize) -> bool| {
+            let mut missed = 0;
+            for length in 1..=16usize {
+                for first in 0..=512 - length {
+                    if !allowed(first, first + length) {
+                        continue;
+                    }
+                    let inner = length.saturating_sub(2);
+                    for pattern in 0..1u32 << inner {
+                        let mut sum = order[first];
+                        if length > 1 {
+                            sum ^= order[first + length - 1];
+                        }
+                        for n in 0..inner {
+                            if pattern >> n & 1 == 1 {
+                                sum ^= order[first + 1 + n];
+                            }
+                        }
+                        missed += u32::from(sum == 0);
+                    }
+                }
+            }
+            missed
+        };
+        let beside =
+            |first: usize, end: usize| end <= 112 || first >= 128 || (first >= 112 && end <= 128);
+        assert_eq!(missed(&crc_order, &beside), 0);
+        assert_eq!(missed(&memory_order, &beside), 0);
+        // What docs/faults.md says of the others: those over an edge of the field.
+        assert_eq!(missed(&crc_order, &|_, _| true), 27);
+        assert_eq!(missed(&memory_order, &|_, _| true), 18);
+        // Every two bits differ: no fault of two bits is missed.
+        let mut all = crc_order.clone();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!((all.len(), all.contains(&0)), (512, false));
+    }
+
+    #[test]
+    fn a_corrupted_entry_differs_and_its_crc_is_wrong() {
+        let mut rng = Rng::new(5);
+        let mut good = [0x5a; MPT_BYTES];
+        seal(&mut good, 0);
+        for fault in [MptFault::OneBit, MptFault::TwoBits, MptFault::Burst] {
+            for _ in 0..2000 {
+                let bad = corrupted(&mut rng, &good, fault);
+                assert_ne!(bad, good);
+                assert_ne!(mpt_crc(&bad, 0), u16::from_le_bytes([bad[14], bad[15]]));
+            }
+        }
+    }
+}
