@@ -24,7 +24,8 @@
 /// While the sequencer rests and none of these stages holds a beat of the same stream, the answer
 /// to a request of one page at the head of its stream goes from the walker straight into the queue.
 ///
-/// A segment outside the host windows does not leave: its request ends there. Its other beats are
+/// Segments are compared with the host windows in X4, if there are any; then none goes straight from
+/// the walker. One outside of them does not leave: its request ends there. Its other beats are
 /// dropped, and the last one tells it.
 ///
 /// Client reset: no request or `done` is taken, beats are dropped until every context is free, then
@@ -409,6 +410,9 @@ module tpt_client
   logic             cur_end_q;    // at its last beat
   logic [LineLog:0] cur_nb_q;     // beats - 1
 
+  logic windows_q;
+  always_ff @(posedge clk_i) windows_q <= (NumWindows != 0) && (window_enable_i != '0);
+
   // A chunk straight from a walker: the whole answer to the request at the head of its stream.
   logic                       fast, x4_valid_q;
   logic                       x4_none_q;    // !x4_valid_q: a wire of its own, X4's is a long one
@@ -435,7 +439,8 @@ module tpt_client
       if (fast_any[l]) fast_lane = LaneW'(l);
     end
   end
-  assign fast = (|fast_any) && !act_q && x4_none_q && credit_ok_q;
+  // Not while there are host windows: they are looked at in X4.
+  assign fast = (|fast_any) && !act_q && x4_none_q && credit_ok_q && !windows_q;
 
   // The context that hands out beats: of the sequencer, or straight from the walker.
   assign end_ctx = act_q ? cur_q : chk_ctx_i[fast_lane];
@@ -905,19 +910,16 @@ module tpt_client
   assign x4_short = x4_rem_q < x4_lim_q;
 
   // Host windows: of the segment of X4, and of the one straight from the walker.
-  logic x4_ok, fast_ok;
+  logic x4_ok;
   if (NumWindows != 0) begin : g_hostwin
     logic [47:0]           x4_end_q;    // last byte of what is left, from the start of the page
     logic [MaxLogPage-1:0] x4_mask_q;   // last byte of the page
-    logic [MaxLogPage-1:0] x4_last, fast_last;
-    logic [FrameW-1:0]     fast_frame;
+    logic [MaxLogPage-1:0] x4_last;
     always_ff @(posedge clk_i) begin
       x4_end_q  <= 48'(x3_rem_q) + 48'(x3_off_q) - x3_skip_q - 48'd1;
       x4_mask_q <= MaxLogPage'(x3_size_q - 1'b1);
     end
     assign x4_last    = x4_short ? x4_end_q[MaxLogPage-1:0] : x4_mask_q;
-    assign fast_frame = chk_frame_i[fast_lane][chk_sel_i[fast_lane]];
-    assign fast_last  = chk_off_i[fast_lane] + MaxLogPage'(chk_rem_i[fast_lane]) - 1'b1;
     tpt_hostwin #(.NumWindows(NumWindows)) u_made (
       .enable_i(window_enable_i),
       .base_i  (window_base_i),
@@ -927,20 +929,10 @@ module tpt_client
                 FrameW'(x4_last[MaxLogPage-1:12])),
       .ok_o    (x4_ok)
     );
-    tpt_hostwin #(.NumWindows(NumWindows)) u_fast (
-      .enable_i(window_enable_i),
-      .base_i  (window_base_i),
-      .limit_i (window_limit_i),
-      .first_i (fast_frame | FrameW'(chk_off_i[fast_lane][MaxLogPage-1:12])),
-      .last_i  (fast_frame | FrameW'(fast_last[MaxLogPage-1:12])),
-      .ok_o    (fast_ok)
-    );
     logic unused_bits;
-    assign unused_bits = ^{x4_end_q[47:MaxLogPage], x4_last[11:0], fast_last[11:0],
-                           x4_mask_q[11:0]};
+    assign unused_bits = ^{x4_end_q[47:MaxLogPage], x4_last[11:0], x4_mask_q[11:0]};
   end else begin : g_no_hostwin
     assign x4_ok   = 1'b1;
-    assign fast_ok = 1'b1;
     logic unused_windows;
     assign unused_windows = ^{window_enable_i, window_base_i, window_limit_i};
   end
@@ -1002,15 +994,13 @@ module tpt_client
       new_beat              = '0;
       new_beat.rsp.tag      = fast_who_q[fast_lane].tag;
       new_beat.rsp.stream   = fast_who_q[fast_lane].stream;
-      new_beat.rsp.syndrome = fast_ok ? SynOk : SynHostWin;
+      new_beat.rsp.syndrome = SynOk;
       new_beat.rsp.first    = 1'b1;
       new_beat.rsp.last     = 1'b1;
-      if (fast_ok) begin
-        new_beat.rsp.relaxed = chk_relaxed_i[fast_lane];
-        new_beat.rsp.pa      = {chk_frame_i[fast_lane][chk_sel_i[fast_lane]], 12'b0} |
-                               64'(chk_off_i[fast_lane]);
-        new_beat.rsp.len     = chk_rem_i[fast_lane];
-      end
+      new_beat.rsp.relaxed  = chk_relaxed_i[fast_lane];
+      new_beat.rsp.pa       = {chk_frame_i[fast_lane][chk_sel_i[fast_lane]], 12'b0} |
+                              64'(chk_off_i[fast_lane]);
+      new_beat.rsp.len      = chk_rem_i[fast_lane];
       new_beat.abit         = fast_who_q[fast_lane].abit;
       new_beat.nodone       = fast_who_q[fast_lane].nodone;
     end
@@ -1111,7 +1101,7 @@ module tpt_client
   `TPT_ASSERT(FastIsHead_A, !fast || (str_any_q[end_str] && !rdy_q[end_ctx] &&
               !succ_any_q[end_ctx] && str_head_q[end_str] == end_ctx))
   `TPT_ASSERT(FastIsOnePage_A, !fast || (commit_ctx_i[fast_lane] == end_ctx &&
-              (new_beat.rsp.len != '0 || !fast_ok) && (chk_log_page_i[fast_lane][5] ||
+              new_beat.rsp.len != '0 && (chk_log_page_i[fast_lane][5] ||
               64'(chk_off_i[fast_lane]) + 64'(new_beat.rsp.len) <=
               (64'd1 << chk_log_page_i[fast_lane][4:0]))))
   `TPT_ASSERT(CurIsReady_A, !act_q || rdy_q[cur_q])
