@@ -51,6 +51,7 @@ class Mutant:
         except KeyError as error:
             raise ToolError(f"{LIST}: mutant {entry.get('name', '?')} has no {error}") from error
         self.test = entry.get("test", "rules")
+        self.package = entry.get("package", "tpt-bench")
         self.configs = entry.get("configs", "small")
         self.find = self.find.strip("\n")
         self.replace = self.replace.strip("\n")
@@ -107,9 +108,9 @@ def copy_tree():
         link.symlink_to(ROOT / ".venv")
 
 
-def cargo_test(test, timeout, log, configs="small"):
-    """Runs one test file of the bench in the copy, with the models of these configurations."""
-    command = [os.environ.get("CARGO", "cargo"), "test", "--release", "-p", "tpt-bench",
+def cargo_test(package, test, timeout, log, configs="small"):
+    """Runs one test file of a package in the copy, with the models of these configurations."""
+    command = [os.environ.get("CARGO", "cargo"), "test", "--release", "-p", package,
                "--test", test, "--no-fail-fast", "--"]
     built = configs.split(",")
     for name in (name for other, names in OTHERS.items() if other not in built for name in names):
@@ -169,7 +170,7 @@ def try_mutant(mutant, timeout, by_run=False):
         if by_run:
             text, by = make_run(timeout, log)
             return text, [by] if by else [], time.monotonic() - start
-        result = cargo_test(mutant.test, timeout, log, mutant.configs)
+        result = cargo_test(mutant.package, mutant.test, timeout, log, mutant.configs)
     finally:
         path.write_text(original, encoding="utf-8")
     if result.code is None and not re.search(r"^\s+Running ", result.output, re.M):
@@ -221,11 +222,11 @@ def main():
         if text != "survived":
             print(f"mutants: the unchanged copy must pass, but: {text} {by}")
             return 1
-    pairs = {(mutant.configs, mutant.test) for mutant in chosen} if not args.run else set()
-    for configs, test in sorted(pairs):
+    kinds = {(m.configs, m.package, m.test) for m in chosen} if not args.run else set()
+    for configs, package, test in sorted(kinds):
         print(f"mutants: the unchanged copy, test {test}, {configs}", flush=True)
-        result = cargo_test(test, 2 * args.timeout, WORK / "logs" / f"unchanged-{test}.log",
-                            configs)
+        log = WORK / "logs" / f"unchanged-{test}.log"
+        result = cargo_test(package, test, 2 * args.timeout, log, configs)
         if result.code != 0:
             print(result.output[-4000:])
             print(f"mutants: the unchanged copy must pass the test {test}, but: {verdict(result)}")

@@ -7,6 +7,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -344,6 +345,18 @@ struct World {
 
 type Result<T = ()> = std::result::Result<T, BenchError>;
 
+/// Host windows: all memory but some of the pages of the first three regions.
+fn holed(seed: u64) -> Vec<RangeInclusive<u64>> {
+    let hole = |n: u64| (1 << 50) + (n << 40) + (seed % 61 << 12);
+    let size = 0x8000;
+    vec![
+        0..=hole(1) - 1,
+        hole(1) + size..=hole(2) - 1,
+        hole(2) + size..=hole(3) - 1,
+        hole(3) + size..=!0,
+    ]
+}
+
 impl World {
     fn new(config: Config, seed: u64, through_queue: bool) -> Result<Self> {
         let mut options = BenchOptions {
@@ -359,6 +372,11 @@ impl World {
             plain: seed % 7 == 0,
             merge: seed % 3 == 0,
             phys: seed % 5 != 0,
+            host_windows: if seed % 4 == 1 {
+                holed(seed)
+            } else {
+                Vec::new()
+            },
             ..UnitConfig::default()
         };
         let queue = through_queue.then_some(QueueConfig {

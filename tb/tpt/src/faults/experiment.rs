@@ -236,11 +236,12 @@ impl World {
         let bad = match fault {
             MptFault::Stale => good,
             MptFault::Misplaced => {
-                let others: Vec<u32> = self.places.iter().map(|place| place.aim.index).collect();
-                let other = match self.rng.chance(1, 8) {
-                    true => self.rng.below(u64::from(MPT_SIZE)) as u32,
-                    false => others[self.rng.below(others.len() as u64) as usize],
+                let mut others: Vec<u32> = match self.rng.chance(1, 8) {
+                    true => (0..MPT_SIZE).collect(),
+                    false => self.places.iter().map(|place| place.aim.index).collect(),
                 };
+                others.retain(|other| *other != index);
+                let other = others[self.rng.below(others.len() as u64) as usize];
                 self.entry(other)
             }
             _ => corrupted(&mut self.rng, &now, fault),
@@ -319,6 +320,13 @@ impl World {
             _ => {
                 let (command, _) = self.end_command(0);
                 self.command(command, CommandExtra::default())?;
+                if self.rng.chance(1, 4) {
+                    // The index is not the last one of the free list any more.
+                    let command = self.one_page();
+                    let made = self.command(command, CommandExtra::default())?;
+                    let command = self.plain(CmdOp::DeregMr, made.lkey, 1);
+                    self.command(command, CommandExtra::default())?;
+                }
             }
         }
         self.severity = Severity::Harmless;
@@ -420,7 +428,13 @@ impl World {
             return Ok(false);
         }
         let (victim, span) = entries[self.rng.below(entries.len() as u64) as usize].clone();
-        let other = entries[self.rng.below(entries.len() as u64) as usize].0;
+        // Another one, if there are two.
+        let others = entries.iter().filter(|entry| entry.0 != victim);
+        let others: Vec<u64> = others.map(|entry| entry.0).collect();
+        let other = match others.len() as u64 {
+            0 => victim,
+            count => others[self.rng.below(count) as usize],
+        };
         let skew = spec.start % page;
         let focus = (span.start * page).saturating_sub(skew)..(span.end * page - skew);
         let foreign = self.foreign(directory, encoding);
