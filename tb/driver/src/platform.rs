@@ -68,3 +68,49 @@ impl Default for Limit {
         Limit::Polls(1_000_000)
     }
 }
+
+impl<T: Registers + ?Sized> Registers for &mut T {
+    fn read32(&mut self, offset: u16) -> Result<u32, AccessError> {
+        (**self).read32(offset)
+    }
+
+    fn write32(&mut self, offset: u16, value: u32) -> Result<(), AccessError> {
+        (**self).write32(offset, value)
+    }
+}
+
+impl<T: DmaMemory + ?Sized> DmaMemory for &mut T {
+    fn allocate(&mut self, bytes: u64, align: u64) -> Result<u64, AccessError> {
+        (**self).allocate(bytes, align)
+    }
+
+    fn free(&mut self, address: u64, bytes: u64) {
+        (**self).free(address, bytes);
+    }
+
+    fn read(&mut self, address: u64, to: &mut [u8]) -> Result<(), AccessError> {
+        (**self).read(address, to)
+    }
+
+    fn write(&mut self, address: u64, from: &[u8]) -> Result<(), AccessError> {
+        (**self).write(address, from)
+    }
+
+    fn write_barrier(&mut self) {
+        (**self).write_barrier();
+    }
+
+    fn read_barrier(&mut self) {
+        (**self).read_barrier();
+    }
+}
+
+impl<T: Wait + ?Sized> Wait for &mut T {
+    fn idle(&mut self) -> Result<(), AccessError> {
+        (**self).idle()
+    }
+
+    fn now(&mut self) -> Option<u64> {
+        (**self).now()
+    }
+}
