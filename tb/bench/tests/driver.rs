@@ -12,7 +12,7 @@ use tpt_driver::mtt::{largest_page, Layout, Run};
 use tpt_driver::verbs::{
     AllocMr, Bind, FastRegMr, Memory as DriverMemory, Progress, RegMr, ReregMr, WindowType,
 };
-use tpt_driver::{access, Config, Device, Encoding, Error, Limit, Platform};
+use tpt_driver::{access, Config, Device, Encoding, Error, Limit, Platform, Wait};
 use tpt_driver::{Op as DriverOp, Status as DriverStatus};
 use tpt_golden::driver::fast::{AllocMrArgs, FastOutcome};
 use tpt_golden::driver::window::{BindArgs, MwOutcome, MwType};
@@ -561,7 +561,7 @@ fn driver_verbs<U: TestUnit>() -> Vec<String> {
             .expect("REG_MR");
         let keys = (Key(region.lkey()), Key(region.rkey()));
         bed.note("registered", keys);
-        for (at, len) in [(va, 1), (va + bytes / 2 - 7, 2100), (va + bytes - 9, 9)] {
+        for (at, len) in [(va, 1), (va + bytes / 2 - 7, 2000), (va + bytes - 9, 9)] {
             bed.grant(Op::RemoteWrite, keys.1, at, len);
             bed.grant(Op::LocalWrite, keys.0, at, len);
         }
@@ -593,10 +593,7 @@ fn driver_verbs<U: TestUnit>() -> Vec<String> {
     bed.refuse(Op::RemoteRead, key, va, 4, Syndrome::KeyTag);
     bed.grant(Op::RemoteRead, new, va + 0xffe, 4);
     bed.refuse(Op::RemoteWrite, new, va, 4, Syndrome::Rights);
-    assert!(
-        bed.port.unit.heap().taken() < taken,
-        "the old table was larger"
-    );
+    assert_eq!(bed.port.unit.heap().taken(), taken, "one table for another");
 
     // A window of type 1 and one of type 2: bound, used, PENDING, unbound, freed.
     for kind in [WindowType::One, WindowType::TwoB] {
@@ -732,12 +729,16 @@ fn driver_verbs<U: TestUnit>() -> Vec<String> {
         Ok(Progress::Done)
     );
     bed.host.unpin(pinned);
-    let bits = bed
-        .call(|device, p| device.take_interrupts(p))
-        .expect("INT_STATUS");
+    // The interrupt comes when memory has answered; the completion may have been seen before.
+    let bits = bed.call(|device, p| {
+        (0..100).find_map(|_| {
+            p.idle().expect("a clock");
+            Some(device.take_interrupts(p).expect("INT_STATUS")).filter(|bits| *bits != 0)
+        })
+    });
     assert_eq!(
-        bits & regs::int_status::COMPLETION,
-        regs::int_status::COMPLETION
+        bits.map(|b| b & regs::int_status::COMPLETION),
+        Some(regs::int_status::COMPLETION)
     );
     assert_eq!(bed.call(|device, p| device.take_interrupts(p)), Ok(0));
     let (count, log) = bed.call(|device, p| device.refusals(p)).expect("LOG");
