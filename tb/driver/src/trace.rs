@@ -102,8 +102,8 @@ impl fmt::Display for Step {
 pub struct Traced<P> {
     /// The platform.
     pub inner: P,
-    /// What went through, in order.
-    pub steps: Vec<Step>,
+    /// What went through, in order, and when it was over, if the platform has a clock.
+    pub steps: Vec<(Option<u64>, Step)>,
 }
 
 impl<P> Traced<P> {
@@ -114,15 +114,22 @@ impl<P> Traced<P> {
     }
 
     /// What went through since the last call.
-    pub fn take(&mut self) -> Vec<Step> {
+    pub fn take(&mut self) -> Vec<(Option<u64>, Step)> {
         std::mem::take(&mut self.steps)
     }
 }
 
-impl<P: Registers> Registers for Traced<P> {
+impl<P: Wait> Traced<P> {
+    fn note(&mut self, step: Step) {
+        let now = self.inner.now();
+        self.steps.push((now, step));
+    }
+}
+
+impl<P: Registers + Wait> Registers for Traced<P> {
     fn read32(&mut self, offset: u16) -> Result<u32, AccessError> {
         let value = self.inner.read32(offset);
-        self.steps.push(Step::Read {
+        self.note(Step::Read {
             offset,
             value: value.clone(),
         });
@@ -131,7 +138,7 @@ impl<P: Registers> Registers for Traced<P> {
 
     fn write32(&mut self, offset: u16, value: u32) -> Result<(), AccessError> {
         let done = self.inner.write32(offset, value);
-        self.steps.push(Step::Write {
+        self.note(Step::Write {
             offset,
             value,
             done: done.clone(),
@@ -140,46 +147,46 @@ impl<P: Registers> Registers for Traced<P> {
     }
 }
 
-impl<P: DmaMemory> DmaMemory for Traced<P> {
+impl<P: DmaMemory + Wait> DmaMemory for Traced<P> {
     fn allocate(&mut self, bytes: u64, align: u64) -> Result<u64, AccessError> {
         let address = self.inner.allocate(bytes, align)?;
-        self.steps.push(Step::Allocate { address, bytes });
+        self.note(Step::Allocate { address, bytes });
         Ok(address)
     }
 
     fn free(&mut self, address: u64, bytes: u64) {
         self.inner.free(address, bytes);
-        self.steps.push(Step::Free { address, bytes });
+        self.note(Step::Free { address, bytes });
     }
 
     fn read(&mut self, address: u64, to: &mut [u8]) -> Result<(), AccessError> {
         self.inner.read(address, to)?;
         let data = to.to_vec();
-        self.steps.push(Step::Load { address, data });
+        self.note(Step::Load { address, data });
         Ok(())
     }
 
     fn write(&mut self, address: u64, from: &[u8]) -> Result<(), AccessError> {
         self.inner.write(address, from)?;
         let data = from.to_vec();
-        self.steps.push(Step::Store { address, data });
+        self.note(Step::Store { address, data });
         Ok(())
     }
 
     fn write_barrier(&mut self) {
         self.inner.write_barrier();
-        self.steps.push(Step::WriteBarrier);
+        self.note(Step::WriteBarrier);
     }
 
     fn read_barrier(&mut self) {
         self.inner.read_barrier();
-        self.steps.push(Step::ReadBarrier);
+        self.note(Step::ReadBarrier);
     }
 }
 
 impl<P: Wait> Wait for Traced<P> {
     fn idle(&mut self) -> Result<(), AccessError> {
-        self.steps.push(Step::Idle);
+        self.note(Step::Idle);
         self.inner.idle()
     }
 
