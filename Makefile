@@ -95,6 +95,11 @@ csr: setup ## renew what follows from the registers' description rtl/tpt_csr.rdl
 	$(PY) tools/gen_csr.py
 	$(PY) tools/gen_formats.py
 
+.PHONY: guide
+guide: setup ## record the sequences of docs/driver.md and draw its picture
+	TPT_RECORD=1 $(CARGO) test --release -p tpt-bench --test driver_guide
+	$(PY) tools/draw.py
+
 .PHONY: fmt
 fmt: ## format the Rust sources
 	$(CARGO) fmt --all

@@ -7,6 +7,7 @@
 """
 
 import argparse
+import json
 import sys
 from xml.sax.saxutils import escape
 
@@ -14,6 +15,8 @@ import gen_formats
 from common import ROOT
 
 OUT = ROOT / "docs" / "img"
+# Recorded by tb/bench/tests/driver_guide.rs: clock, lane and text of what happened.
+DRIVER = ROOT / "docs" / "data" / "driver.json"
 
 STYLE = """
   .bg { fill: #ffffff; }
@@ -380,8 +383,42 @@ def fence():
     return p
 
 
+def driver():
+    """What a registration and a deregistration are in time, from the recorded clocks."""
+    report = json.loads(DRIVER.read_text(encoding="utf-8"))
+    p = Picture(940, 470, "Registration and deregistration through the queue, in clocks")
+    lanes = [("memory", "host: memory", "mem"), ("registers", "host: registers", "ctl"),
+             ("unit", "unit", "hot")]
+    parts = [("registration", "REG_MR", 30),
+             ("pending", "DEREG_MR while a client keeps a segment", 250)]
+    for name, title, top in parts:
+        events = report[name]
+        first, last = events[0][0], events[-1][0]
+        scale = 720 / (last - first)
+        p.text(20, top, title, "h", "start")
+        for row, (lane, label, cls) in enumerate(lanes):
+            y = top + 52 + 54 * row
+            p.text(20, y + 4, label, "s", "start")
+            p.line((128, y), (910, y), tip=False)
+            end = [-1e9, -1e9]
+            for clock, where, text in events:
+                if where != lane:
+                    continue
+                x = round(140 + (clock - first) * scale, 1)
+                label = f"{clock - first}  {text}"
+                wide = 6.4 * len(label)
+                left = min(x - 4, 925 - wide)
+                level = 0 if left > end[0] else 1
+                end[level] = left + wide
+                p.parts.append(f'<rect class="{cls}" x="{x - 4}" y="{y - 7}" width="8" '
+                               'height="14" rx="2"/>')
+                p.text(left, y - 12 if level == 0 else y + 20, label, "s", "start")
+    return p
+
+
 PICTURES = {"overview.svg": overview, "registration.svg": registration, "datapath.svg": datapath,
-            "tables.svg": tables, "mpt-entry.svg": mpt_entry, "fence.svg": fence}
+            "tables.svg": tables, "mpt-entry.svg": mpt_entry, "fence.svg": fence,
+            "driver.svg": driver}
 
 
 def main():

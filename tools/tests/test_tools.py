@@ -155,6 +155,24 @@ class Queues(unittest.TestCase):
                                  str(common.ROOT / gen_queue.HEADER)], timeout=60)
             self.assertEqual(result.output, "")
 
+    def test_the_driver_in_c_compiles(self):
+        for language in ("c", "c++"):
+            result = common.run(["g++", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
+                                 "-x", language, str(common.ROOT / "include/tpt_driver.h")],
+                                timeout=60)
+            self.assertEqual(result.output, "")
+
+    def test_header_and_module_have_the_same_numbers(self):
+        package = gen_formats.Package((common.ROOT / gen_formats.PACKAGE).read_text(
+            encoding="utf-8"))
+        header, module = gen_queue.make(package), gen_queue.make_rust(package)
+        for name, value, _ in package.enums["status_e"]:
+            name = name.removeprefix("Sts")
+            self.assertIn(f"TPT_STS_{gen_queue.upper(name)} {value}", header)
+            self.assertIn(f"    {name} = {value},\n", module)
+        self.assertIn("pub const LOG_TPAGE: usize = 50;", module)
+        self.assertIn('log_tpage) == 50, "log_tpage"', header)
+
     def test_a_field_at_an_odd_place_is_refused(self):
         text = (common.ROOT / gen_formats.PACKAGE).read_text(encoding="utf-8")
         for wrong in ("logic [6:0]       flags;", "logic [31:0]      flags;"):

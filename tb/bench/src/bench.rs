@@ -20,6 +20,7 @@ use tpt_golden::types::{
 use tpt_golden::unit::{Beats, Conditions, Golden, HostWindows, Outcome as GoldenOutcome, Region};
 use tpt_verilated::{Config, Dut, DutOptions, Inputs, Outputs, MAX_CLIENTS};
 
+mod observe;
 mod queue;
 
 pub use queue::QueueConfig;
@@ -307,6 +308,10 @@ pub struct Bench {
     command_driving: Option<Posted>,
     posted: Vec<Posted>,
     queue: Option<queue::HostQueue>,
+    /// Registers as a host of its own has written them, see [`Bench::host_write`].
+    written: HashMap<u16, u32>,
+    /// What goes with the next commands of such a host.
+    expected_extras: VecDeque<CommandExtra>,
     finished: VecDeque<Finished>,
     completion_gate: Gate,
     held_completion: Option<[u32; 19]>,
@@ -373,6 +378,8 @@ impl Bench {
             command_driving: None,
             posted: Vec::new(),
             queue: None,
+            written: HashMap::new(),
+            expected_extras: VecDeque::new(),
             finished: VecDeque::new(),
             completion_gate: Gate::default(),
             held_completion: None,
@@ -1656,6 +1663,8 @@ impl Bench {
         }
         self.posted.clear();
         self.queue = None;
+        self.written.clear();
+        self.expected_extras.clear();
         self.axi.set_queues(0..0, 0..0);
         self.held_completion = None;
         self.holders.clear();

@@ -26,6 +26,7 @@
 pub mod axi;
 mod bench;
 mod client;
+pub mod driver;
 mod error;
 pub mod rig;
 pub mod rng;

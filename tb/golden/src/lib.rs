@@ -22,6 +22,8 @@
 //! | [`types`] | requests, beats, commands, completions, syndromes, statuses, rights |
 //! | [`codec`] | how these look as bits; MPT and MTT entries in memory |
 //! | [`regs`] | the registers |
+//! | [`queue`] | slots of the queues in memory |
+//! | [`device`] | the unit as a host sees it: registers and queues |
 //! | [`keys`] | how keys are made and read |
 //! | [`frames`] | the true pages of a region |
 //! | [`mod@unit`] | **the rules**: what is refused, what is translated, what commands do |
@@ -81,6 +83,7 @@
 #![warn(missing_docs)]
 
 pub mod codec;
+pub mod device;
 pub mod driver;
 pub mod erdma;
 pub mod frames;

@@ -32,6 +32,8 @@ pub struct Common {
     pub config: Option<String>,
     /// No simulated unit.
     pub golden_only: bool,
+    /// Commands on the direct channel instead of the queue in memory.
+    pub direct: bool,
     /// Clocks from a read to its answer.
     pub latency: Option<RangeInclusive<u32>>,
     /// Seed.
@@ -110,6 +112,7 @@ impl Setup {
                     reorder: self.memory.reorder,
                     stalls: self.memory.stalls,
                     waves,
+                    direct: common.direct,
                 },
             )?))
         }

@@ -23,8 +23,9 @@ use tpt_golden::types::{Command, Completion, Encoding, Key, Status, Syndrome};
 use tpt_golden::unit::{Conditions, Golden};
 
 use crate::target::{
-    Access1, Answer, Bind, Change, Counters, Damage, FastRegion, FastRegistration, Invalidator,
-    MwType, Refused, Region, RegionId, Registration, Target, TargetError, Window, WindowId,
+    Access1, Answer, Bind, Change, CommandPath, Counters, Damage, FastRegion, FastRegistration,
+    Invalidator, MwType, Refused, Region, RegionId, Registration, Target, TargetError, Window,
+    WindowId,
 };
 
 /// Tables and everything else of the host lie from here on: above the frames of recorded guests,
@@ -114,6 +115,11 @@ pub trait Port {
 
     /// Counters.
     fn counters(&mut self, mem: &mut PhysMem) -> Result<Option<Counters>, TargetError>;
+
+    /// How commands went to the unit; `None` without hardware.
+    fn commands(&self) -> Option<CommandPath> {
+        None
+    }
 
     /// Clocks.
     fn clock(&self) -> Option<u64>;
@@ -797,6 +803,10 @@ impl<P: Port> Target for Machine<P> {
 
     fn counters(&mut self) -> Result<Option<Counters>, TargetError> {
         self.port.counters(&mut self.host.mem)
+    }
+
+    fn commands(&self) -> Option<CommandPath> {
+        self.port.commands()
     }
 
     fn clock(&self) -> Option<u64> {

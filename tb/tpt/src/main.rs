@@ -49,6 +49,9 @@ struct Shared {
     /// Only the golden reference, no simulated unit.
     #[arg(long)]
     golden_only: bool,
+    /// Gives commands on the direct channel instead of through the queue in memory.
+    #[arg(long, conflicts_with = "golden_only")]
+    direct: bool,
     /// Clocks from a memory read to its answer: a number or a range such as 20..200.
     #[arg(long, value_name = "N|A..B", value_parser = parse_latency)]
     latency: Option<RangeInclusive<u32>>,
@@ -180,6 +183,7 @@ fn common(s: Shared) -> Common {
     Common {
         config: s.config,
         golden_only: s.golden_only,
+        direct: s.direct,
         latency: s.latency,
         seed: s.seed,
         waves: s.waves,

@@ -9,8 +9,9 @@ use serde_json::{json, Map, Value};
 use tpt_golden::types::{Command, Completion, Op, Status, Syndrome};
 
 use crate::target::{
-    Access1, Answer, Bind, Change, Counters, Damage, FastRegion, FastRegistration, Invalidator,
-    MwType, Refused, Region, RegionId, Registration, Target, TargetError, Window, WindowId,
+    Access1, Answer, Bind, Change, CommandPath, Counters, Damage, FastRegion, FastRegistration,
+    Invalidator, MwType, Refused, Region, RegionId, Registration, Target, TargetError, Window,
+    WindowId,
 };
 use crate::verbs::syndrome_name;
 
@@ -53,6 +54,8 @@ pub struct Operations {
     pub work: Option<Counters>,
     /// Clocks of the whole run; `None` without hardware.
     pub clocks: Option<u64>,
+    /// How commands went to the unit; `None` without hardware.
+    pub commands: Option<CommandPath>,
 }
 
 /// Name of an operation.
@@ -117,11 +120,19 @@ impl Operations {
         if let Some(c) = o.clocks {
             self.clocks = Some(self.clocks.unwrap_or(0) + c);
         }
+        if let Some(path) = &o.commands {
+            self.commands
+                .get_or_insert_with(CommandPath::default)
+                .add(path);
+        }
     }
 
     /// In words.
     pub fn text(&self) -> String {
         let mut out = String::new();
+        if let Some(path) = &self.commands {
+            out += &format!("commands: {path}\n");
+        }
         let mut line = |name: &str, value: String| out += &format!("{name:<28} {value:>16}\n");
         line("regions registered", self.registered.to_string());
         line("regions deregistered", self.deregistered.to_string());
@@ -190,6 +201,7 @@ impl Operations {
                 (Syndrome::from_code(*code).map_or("?", syndrome_name).to_owned(), json!(n))
             }).collect::<Map<_, _>>(),
             "clocks": self.clocks,
+            "commands": self.commands.map(|path| path.json()),
             "unit": self.work.map(|w| counters(&w)),
         });
         match value {
@@ -252,6 +264,7 @@ impl<'a> Counted<'a> {
     pub fn finish(mut self) -> Result<Operations, TargetError> {
         self.operations.work = self.inner.counters()?;
         self.operations.clocks = self.inner.clock();
+        self.operations.commands = self.inner.commands();
         Ok(self.operations)
     }
 }
@@ -434,6 +447,10 @@ impl Target for Counted<'_> {
 
     fn counters(&mut self) -> Result<Option<Counters>, TargetError> {
         self.inner.counters()
+    }
+
+    fn commands(&self) -> Option<CommandPath> {
+        self.inner.commands()
     }
 
     fn clock(&self) -> Option<u64> {

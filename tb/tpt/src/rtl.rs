@@ -9,24 +9,30 @@ use std::ops::{Range, RangeInclusive};
 use std::path::PathBuf;
 
 use tpt_bench::axi::{AxiConfig, Fault, FaultOn};
+use tpt_bench::driver::{to_driver, to_golden, BenchPlatform, Heap, RtlUnit};
 use tpt_bench::{
     Bench, BenchError, BenchOptions, Clocks, CommandExtra, DonePolicy, Issue, Outcome, Pattern,
     Ticket, UnitConfig,
 };
+use tpt_driver::{Config as DriverConfig, Device, Error as DriverError, Limit, Stats, Wait as _};
 use tpt_golden::frames::Translation;
 use tpt_golden::mem::PhysMem;
-use tpt_golden::regs::counter;
+use tpt_golden::regs::{self, counter};
 use tpt_golden::types::{Command, Completion, Status, Syndrome};
 use tpt_golden::unit::{Conditions, Golden};
 use tpt_verilated::{Config, DutError};
 
 use crate::machine::{secrets, Machine, Port, Posted, MPT_BASE};
-use crate::target::{Access1, Answer, Counters, TargetError};
+use crate::target::{Access1, Answer, CommandPath, Counters, TargetError};
 
 /// Clocks without any progress after which a run gives up, besides the time of memory accesses.
 const PATIENCE: u64 = 200_000;
 /// Memory accesses in sequence, with room to spare, that progress may have to wait for.
 const ACCESSES: u64 = 16;
+/// Memory for the driver, from the table of regions on.
+const HEAP: u64 = 1 << 38;
+/// log2 of the slots of the command queue and of the completion queue.
+const LOG_QUEUES: (u8, u8) = (6, 7);
 
 /// How the simulated unit is set up.
 #[derive(Debug, Clone)]
@@ -47,12 +53,20 @@ pub struct RtlOptions {
     pub stalls: u32,
     /// Waves, and the clock from which they are recorded.
     pub waves: Option<(PathBuf, u64)>,
+    /// Commands on the direct channel instead of the queue in memory.
+    pub direct: bool,
 }
 
 /// The Verilated unit behind a port.
 pub struct BenchPort {
-    bench: Bench,
+    rtl: RtlUnit,
     unit: UnitConfig,
+    /// The driver of the queue, while commands go through it.
+    device: Option<Device>,
+    path: CommandPath,
+    /// What of the driver's counts is in `path`.
+    counted: Stats,
+    direct: bool,
     faults: Vec<Range<u64>>,
     last: [u32; counter::COUNT],
     totals: [u64; counter::COUNT],
@@ -112,7 +126,11 @@ impl RtlTarget {
         let bench = Bench::new(&mut host.mem, bench_options).map_err(error)?;
         let (perm_secret, tag_secret) = secrets(options.seed);
         let port = BenchPort {
-            bench,
+            rtl: RtlUnit::new(bench, Heap::new(MPT_BASE, HEAP)),
+            device: None,
+            path: CommandPath::default(),
+            counted: Stats::default(),
+            direct: options.direct,
             unit: UnitConfig {
                 phys: true,
                 mpt_base: MPT_BASE,
@@ -168,20 +186,103 @@ fn answer(outcome: &Outcome) -> Answer {
 impl BenchPort {
     /// The bench.
     pub fn bench(&mut self) -> &mut Bench {
-        &mut self.bench
+        &mut self.rtl.bench
     }
 
     fn free_id(&mut self) -> u16 {
         loop {
             self.next_id = self.next_id.wrapping_add(1);
-            if !self.bench.is_id_in_use(self.next_id) {
+            if !self.rtl.bench.is_id_in_use(self.next_id) {
                 return self.next_id;
             }
         }
     }
 
+    /// What an error of the driver means: a defect of the unit, or of the way to it.
+    fn driver_error(&mut self, failed: DriverError) -> TargetError {
+        match self.rtl.error.take() {
+            Some(cause) => error(cause),
+            None => TargetError::Mismatch {
+                clock: Some(self.rtl.bench.clock()),
+                text: format!("driver: {failed}"),
+            },
+        }
+    }
+
+    /// What the driver has done since the last time.
+    fn count(&mut self, device: &Device) {
+        let (now, before) = (device.stats, self.counted);
+        self.path.completions += now.completions - before.completions;
+        self.path.doorbells += now.command_doorbells - before.command_doorbells;
+        self.counted = now;
+    }
+
+    /// How long the driver waits: until nothing can move any more.
+    fn limit(&self) -> Limit {
+        Limit::Time(4 * self.rtl.bench.options().patience)
+    }
+
+    /// Writes a command into the queue and announces it. Returns the driver's id.
+    fn submit(
+        &mut self,
+        mem: &mut PhysMem,
+        command: &Command,
+        extra: CommandExtra,
+    ) -> Result<u16, TargetError> {
+        let Some(mut device) = self.device.take() else {
+            return Err(TargetError::Failed("there is no queue".into()));
+        };
+        self.rtl.bench.expect_extra(extra);
+        let mut patience = self.rtl.bench.options().patience;
+        let unit = &mut self.rtl;
+        let sent = loop {
+            let mut platform = BenchPlatform { unit, mem };
+            match device.submit(&mut platform, &to_driver(command)) {
+                Err(DriverError::QueueFull) if patience > 0 => {
+                    patience -= 1;
+                    if let Err(failed) = platform.idle() {
+                        break Err(failed.into());
+                    }
+                }
+                other => break other,
+            }
+        };
+        self.count(&device);
+        self.device = Some(device);
+        sent.map_err(|failed| self.driver_error(failed))
+    }
+
+    /// Waits for the final completion of a command.
+    fn finish(
+        &mut self,
+        mem: &mut PhysMem,
+        id: u16,
+        of_driver: u16,
+    ) -> Result<Completion, TargetError> {
+        let limit = self.limit();
+        let Some(mut device) = self.device.take() else {
+            return Err(TargetError::Failed("there is no queue".into()));
+        };
+        let unit = &mut self.rtl;
+        let mut platform = BenchPlatform { unit, mem };
+        let done = loop {
+            match device.wait(&mut platform, of_driver, limit) {
+                Ok(done) if done.status == tpt_driver::Status::Pending => {}
+                other => break other,
+            }
+        };
+        self.count(&device);
+        self.device = Some(device);
+        // The bench has compared them.
+        while self.rtl.bench.poll_completion().is_some() {}
+        match done {
+            Ok(done) => Ok(to_golden(id, &done)),
+            Err(failed) => Err(self.driver_error(failed)),
+        }
+    }
+
     fn collect(&mut self, answers: &mut HashMap<Ticket, Answer>) {
-        while let Some(outcome) = self.bench.poll() {
+        while let Some(outcome) = self.rtl.bench.poll() {
             answers.insert(outcome.ticket, answer(&outcome));
         }
     }
@@ -195,20 +296,30 @@ impl Port for BenchPort {
         pages: Option<Translation>,
         release: Vec<Range<u64>>,
     ) -> Result<Completion, TargetError> {
+        let extra = CommandExtra { pages, release };
+        if self.device.is_some() {
+            let id = self.submit(mem, command, extra)?;
+            return self.finish(mem, command.id, id);
+        }
         let mut command = *command;
-        if self.bench.is_id_in_use(command.id) {
+        if self.rtl.bench.is_id_in_use(command.id) {
             command.id = self.free_id();
         }
-        let extra = CommandExtra { pages, release };
-        let mut done = self.bench.command(mem, command, extra).map_err(error)?;
+        let mut done = self.rtl.bench.command(mem, command, extra).map_err(error)?;
+        self.path.completions += 1;
         while done.status == Status::Pending {
-            done = self.bench.wait_completion(mem, command.id).map_err(error)?;
+            done = self
+                .rtl
+                .bench
+                .wait_completion(mem, command.id)
+                .map_err(error)?;
+            self.path.completions += 1;
         }
         Ok(done)
     }
 
     fn allow(&mut self, range: Range<u64>) {
-        self.bench.axi.allow(range);
+        self.rtl.bench.axi.allow(range);
     }
 
     fn access(
@@ -217,8 +328,8 @@ impl Port for BenchPort {
         batch: &[Access1],
         posted: Vec<Posted>,
     ) -> Result<(Vec<Answer>, Vec<Completion>), TargetError> {
-        let start = self.bench.clock();
-        let accepted = self.bench.stats.requests;
+        let start = self.rtl.bench.clock();
+        let accepted = self.rtl.bench.stats.requests;
         let tickets: Vec<Ticket> = batch
             .iter()
             .map(|a| {
@@ -226,20 +337,21 @@ impl Port for BenchPort {
                     keep_beats: true,
                     ..Issue::default()
                 };
-                self.bench
+                self.rtl
+                    .bench
                     .issue_with(usize::from(a.client), a.request, issue)
             })
             .collect();
-        let ids: Vec<u16> = posted.iter().map(|p| p.command.id).collect();
+        let mut ids = Vec::with_capacity(posted.len());
         for p in posted {
             let due = accepted + p.after.min(batch.len()) as u64;
-            let mut patience = self.bench.options().patience;
-            while self.bench.stats.requests < due {
-                self.bench.step(mem).map_err(error)?;
+            let mut patience = self.rtl.bench.options().patience;
+            while self.rtl.bench.stats.requests < due {
+                self.rtl.bench.step(mem).map_err(error)?;
                 patience -= 1;
                 if patience == 0 {
                     return Err(TargetError::Mismatch {
-                        clock: Some(self.bench.clock()),
+                        clock: Some(self.rtl.bench.clock()),
                         text: "requests are not accepted any more".into(),
                     });
                 }
@@ -248,10 +360,23 @@ impl Port for BenchPort {
                 release: p.release,
                 ..CommandExtra::default()
             };
-            self.bench.post(p.command, extra);
+            let id = p.command.id;
+            if self.device.is_some() {
+                ids.push((id, self.submit(mem, &p.command, extra)?));
+            } else {
+                self.rtl.bench.post(p.command, extra);
+                ids.push((id, id));
+            }
         }
-        self.bench.wait_idle(mem).map_err(error)?;
-        self.access_clocks += self.bench.clock() - start;
+        self.rtl.bench.wait_idle(mem).map_err(error)?;
+
+        let mut final_ones: HashMap<u16, Completion> = HashMap::new();
+        if self.device.is_some() {
+            for (id, of_driver) in &ids {
+                final_ones.insert(*id, self.finish(mem, *id, *of_driver)?);
+            }
+        }
+        self.access_clocks += self.rtl.bench.clock() - start;
 
         let mut by_ticket = HashMap::with_capacity(batch.len());
         self.collect(&mut by_ticket);
@@ -264,15 +389,15 @@ impl Port for BenchPort {
             })
             .collect::<Result<Vec<_>, _>>()?;
 
-        let mut final_ones: HashMap<u16, Completion> = HashMap::new();
-        while let Some(finished) = self.bench.poll_completion() {
+        while let Some(finished) = self.rtl.bench.poll_completion() {
+            self.path.completions += 1;
             if finished.completion.status != Status::Pending {
                 final_ones.insert(finished.completion.id, finished.completion);
             }
         }
         let completions = ids
             .iter()
-            .map(|id| {
+            .map(|(id, _)| {
                 final_ones
                     .remove(id)
                     .ok_or_else(|| TargetError::Failed("a command without a completion".into()))
@@ -299,13 +424,15 @@ impl Port for BenchPort {
         };
         if !conditions.tag_busy {
             let outcome = self
+                .rtl
                 .bench
                 .access_with(mem, client, access.request, issue)
                 .map_err(error)?;
             return Ok(answer(&outcome));
         }
-        self.bench.set_done_policy(client, DonePolicy::Withheld);
+        self.rtl.bench.set_done_policy(client, DonePolicy::Withheld);
         let first = self
+            .rtl
             .bench
             .access_with(mem, client, access.request, issue.clone())
             .map_err(error)?;
@@ -314,22 +441,67 @@ impl Port for BenchPort {
             ..issue
         };
         let outcome = self
+            .rtl
             .bench
             .access_with(mem, client, access.request, second)
             .map_err(error)?;
-        self.bench.set_done_policy(client, DonePolicy::IMMEDIATE);
-        self.bench.release_dones(client);
-        self.bench.wait_idle(mem).map_err(error)?;
+        self.rtl
+            .bench
+            .set_done_policy(client, DonePolicy::IMMEDIATE);
+        self.rtl.bench.release_dones(client);
+        self.rtl.bench.wait_idle(mem).map_err(error)?;
         Ok(answer(&outcome))
     }
 
     fn enable(&mut self, mem: &mut PhysMem) -> Result<(), TargetError> {
-        let unit = self.unit.clone();
-        self.bench.enable(mem, &unit).map_err(error)
+        if !self.direct {
+            let cap2 = self.rtl.bench.host_read(mem, regs::CAP2).map_err(error)?;
+            self.path.missing = cap2 & regs::cap2::QUEUES == 0;
+        }
+        if self.direct || self.path.missing {
+            let unit = self.unit.clone();
+            return self.rtl.bench.enable(mem, &unit).map_err(error);
+        }
+        let config = DriverConfig {
+            mpt_entries: self.unit.mpt_size,
+            perm_secret: self.unit.perm_secret,
+            tag_secret: self.unit.tag_secret,
+            fence_time: self.unit.fence_time,
+            merge: self.unit.merge,
+            phys: self.unit.phys,
+            plain: self.unit.plain,
+            log_commands: LOG_QUEUES.0,
+            log_completions: LOG_QUEUES.1,
+        };
+        // Every entry is written once.
+        let entry = 2000 + u64::from(self.rtl.bench.axi.config().write_latency.max);
+        let clear = u64::from(self.unit.mpt_size) * entry;
+        let limit = Limit::Time(self.rtl.bench.options().patience + clear);
+        let unit = &mut self.rtl;
+        let mut platform = BenchPlatform { unit, mem };
+        if let Some(device) = &mut self.device {
+            let stopped = device.stop(&mut platform, limit);
+            stopped.map_err(|failed| self.driver_error(failed))?;
+        }
+        let unit = &mut self.rtl;
+        let mut platform = BenchPlatform { unit, mem };
+        match Device::start(&mut platform, &config, limit) {
+            Ok(device) => {
+                self.path.queue = true;
+                self.counted = Stats::default();
+                self.device = Some(device);
+                Ok(())
+            }
+            Err(failed) => Err(self.driver_error(failed)),
+        }
+    }
+
+    fn commands(&self) -> Option<CommandPath> {
+        Some(self.path)
     }
 
     fn golden(&mut self) -> &mut Golden {
-        &mut self.bench.golden
+        &mut self.rtl.bench.golden
     }
 
     fn bus_fault(&mut self, range: Range<u64>, on: bool) {
@@ -338,20 +510,21 @@ impl Port for BenchPort {
         } else {
             self.faults.retain(|r| *r != range);
         }
-        self.bench.axi.clear_faults();
+        self.rtl.bench.axi.clear_faults();
         for range in &self.faults {
-            self.bench
+            self.rtl
+                .bench
                 .axi
                 .inject(Fault::always(range.clone(), FaultOn::Read));
         }
     }
 
     fn expect_damaged_entries(&mut self, on: bool) {
-        self.bench.expect_mpt_bad = on;
+        self.rtl.bench.expect_mpt_bad = on;
     }
 
     fn counters(&mut self, mem: &mut PhysMem) -> Result<Option<Counters>, TargetError> {
-        let now = self.bench.read_counters(mem).map_err(error)?;
+        let now = self.rtl.bench.read_counters(mem).map_err(error)?;
         for ((total, last), now) in self.totals.iter_mut().zip(&mut self.last).zip(now) {
             *total += u64::from(now.wrapping_sub(*last));
             *last = now;
@@ -371,10 +544,10 @@ impl Port for BenchPort {
     }
 
     fn clock(&self) -> Option<u64> {
-        Some(self.bench.clock())
+        Some(self.rtl.bench.clock())
     }
 
     fn line_bytes(&self) -> u64 {
-        u64::from(self.bench.config().sizes().axi_bytes)
+        u64::from(self.rtl.bench.config().sizes().axi_bytes)
     }
 }

@@ -4,6 +4,7 @@
 //! What replays and scenarios drive: the golden reference alone, or the simulated unit whose every
 //! beat is compared with it.
 
+use serde_json::{json, Value};
 pub use tpt_golden::driver::window::MwType;
 use tpt_golden::driver::{Memory, RegArgs};
 use tpt_golden::frames::FrameList;
@@ -257,6 +258,61 @@ impl std::ops::Add for Counters {
     }
 }
 
+/// How commands went to the unit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CommandPath {
+    /// Through the queue in memory, by the driver of the unit; otherwise on the direct channel.
+    pub queue: bool,
+    /// The unit was built without queues.
+    pub missing: bool,
+    /// Completions taken, PENDING ones included.
+    pub completions: u64,
+    /// Doorbells of the command queue.
+    pub doorbells: u64,
+}
+
+impl CommandPath {
+    /// Adds those of another run.
+    pub fn add(&mut self, other: &CommandPath) {
+        self.queue |= other.queue;
+        self.missing |= other.missing;
+        self.completions += other.completions;
+        self.doorbells += other.doorbells;
+    }
+
+    /// For machines.
+    pub fn json(&self) -> Value {
+        json!({
+            "queue": self.queue,
+            "queue_missing": self.missing,
+            "completions": self.completions,
+            "doorbells": self.doorbells,
+        })
+    }
+}
+
+impl std::fmt::Display for CommandPath {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let CommandPath {
+            completions,
+            doorbells,
+            ..
+        } = self;
+        if self.queue {
+            write!(
+                f,
+                "through the queue, {doorbells} doorbells, {completions} completions"
+            )
+        } else {
+            let why = match self.missing {
+                true => " (the unit was built without queues)",
+                false => "",
+            };
+            write!(f, "direct channel{why}, {completions} completions")
+        }
+    }
+}
+
 /// Sends a batch of accesses; one answer for each, or an error.
 pub fn answers(t: &mut dyn Target, batch: &[Access1]) -> Result<Vec<Answer>, TargetError> {
     let answers = t.access(batch)?;
@@ -392,6 +448,11 @@ pub trait Target {
 
     /// Counters; `None` for the golden reference, which has no clocks.
     fn counters(&mut self) -> Result<Option<Counters>, TargetError>;
+
+    /// How commands went to the unit; `None` for the golden reference.
+    fn commands(&self) -> Option<CommandPath> {
+        None
+    }
 
     /// Clocks since the start, without asking the unit.
     fn clock(&self) -> Option<u64>;

@@ -187,6 +187,7 @@ fn options(waves: Option<(PathBuf, u64)>) -> RtlOptions {
         reorder: true,
         stalls: 10,
         waves,
+        direct: false,
     }
 }
 
@@ -294,4 +295,43 @@ fn both_targets_answer_alike() {
         assert_eq!(a, b, "{damage:?}");
         assert!(a.is_ok(), "{a:?}");
     }
+}
+
+/// Commands go through the queue, and every one has its completion; the direct channel does the
+/// same work.
+#[test]
+fn commands_go_through_the_queue_or_on_the_direct_channel() {
+    let path = root().join("scenarios/quick.tpt").display().to_string();
+    let run = |more: &[&str]| -> serde_json::Value {
+        let mut args = vec!["run", &path, "--config", "small", "--json", "-"];
+        args.extend(more);
+        let out = tpt(args);
+        assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
+        serde_json::from_str(&stdout(&out)).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let (queue, direct) = (run(&[]), run(&["--direct"]));
+    assert_eq!(queue["commands"]["queue"], true);
+    assert_eq!(direct["commands"]["queue"], false);
+    assert_eq!(direct["commands"]["doorbells"], 0);
+    let completions = queue["commands"]["completions"].as_u64();
+    assert!(completions > Some(20), "{queue}");
+    assert_eq!(queue["commands"]["doorbells"].as_u64(), completions);
+    assert_eq!(direct["commands"]["completions"].as_u64(), completions);
+    assert_eq!(queue["registered"], direct["registered"]);
+    let out = tpt(["run", &path, "--config", "small"]);
+    assert!(stdout(&out).contains("commands: through the queue, "));
+    let out = tpt(["run", &path, "--direct", "--golden-only"]);
+    assert_eq!(out.status.code(), Some(2), "both make no sense");
+}
+
+/// A unit without queues is said to be one.
+#[test]
+fn a_unit_without_queues_is_named() {
+    let path = tpt::target::CommandPath {
+        missing: true,
+        completions: 3,
+        ..Default::default()
+    };
+    let text = "direct channel (the unit was built without queues), 3 completions";
+    assert_eq!(path.to_string(), text);
 }

@@ -78,10 +78,12 @@ pub(super) struct HostQueue {
     refused: Vec<(u16, u8, Status)>,
     /// Completions so far.
     count: u64,
+    /// Disabled, but not at rest yet.
+    leaving: bool,
 }
 
 impl HostQueue {
-    fn new(config: QueueConfig) -> Self {
+    pub(super) fn new(config: QueueConfig) -> Self {
         Self {
             config,
             slots: (0..1u32 << config.cmdq_log).map(|_| None).collect(),
@@ -97,7 +99,41 @@ impl HostQueue {
             rung_head: 0,
             refused: Vec::new(),
             count: 0,
+            leaving: false,
         }
+    }
+
+    /// A host of its own has written slots up to `tail`: what they hold, and what goes with them.
+    pub(super) fn announce(
+        &mut self,
+        mem: &PhysMem,
+        tail: u16,
+        extras: &mut VecDeque<CommandExtra>,
+    ) {
+        let mask = Self::mask(self.config.cmdq_log);
+        while self.tail != tail & mask {
+            let mut slot: Slot = [0; SLOT_BYTES];
+            mem.read(self.config.command_slot(self.tail), &mut slot);
+            let refused = || Command {
+                id: queue::get(queue::CMD_FIELDS, &slot, "id", 0) as u16,
+                op: slot[2],
+                ..Command::default()
+            };
+            let command = queue::decode(&slot).unwrap_or_else(|_| refused());
+            let mut posted = Posted::new(command, extras.pop_front().unwrap_or_default());
+            posted.source = Source::Queue;
+            self.slots[usize::from(self.tail)] = Some((slot, posted));
+            self.tail = self.tail.wrapping_add(1) & mask;
+        }
+        self.rung_tail = self.tail;
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.leaving = true;
+    }
+
+    pub(super) fn is_leaving(&self) -> bool {
+        self.leaving
     }
 
     fn mask(log: u8) -> u16 {

@@ -1,0 +1,560 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Faults of the unit, of memory and of the caller: each is a typed error, no wait is without an end,
+//! and no memory is lost.
+
+mod fake;
+
+use fake::{ok, Fake, Raw};
+use tpt_driver::mtt::{Layout, Run};
+use tpt_driver::verbs::{AllocMr, Bind, Memory, Progress, RegMr, ReregMr, WindowType};
+use tpt_driver::{
+    take_over, AccessError, Capabilities, Command, Config, Device, Error, Event, Limit, Op, Status,
+};
+use tpt_regs::table as regs;
+
+const LIMIT: Limit = Limit::Polls(50);
+
+fn config() -> Config {
+    Config {
+        mpt_entries: 16,
+        log_commands: 2,
+        log_completions: 2,
+        ..Config::default()
+    }
+}
+
+fn start(fake: &mut Fake) -> Device {
+    Device::start(fake, &config(), LIMIT).expect("a start")
+}
+
+const RUNS: [Run; 1] = [Run {
+    address: 0x5_0000,
+    bytes: 0x8000,
+}];
+
+fn region() -> RegMr<'static> {
+    RegMr {
+        pd: 1,
+        start: 0x1000,
+        length: 0x8000,
+        access: 1,
+        memory: Memory::Runs(
+            &RUNS,
+            Layout {
+                log_page: Some(12),
+                ..LAYOUT
+            },
+        ),
+    }
+}
+
+const LAYOUT: Layout = Layout {
+    log_page: None,
+    level: None,
+    log_tpage: None,
+    encoding: tpt_driver::Encoding::Raw,
+    writable: true,
+};
+
+#[test]
+fn a_unit_that_is_not_known_is_refused() {
+    let probe = |offset, value| {
+        let mut fake = Fake::default();
+        fake.registers.insert(offset, value);
+        let probed = Capabilities::probe(&mut fake);
+        let started = Device::start(&mut fake, &config(), LIMIT).map(|_| ());
+        assert!(fake.taken.is_empty());
+        if let Err(error) = &probed {
+            assert_eq!(started.as_ref(), Err(error));
+        }
+        (probed, started)
+    };
+    let (probed, _) = probe(regs::ID, 0x1234_5678);
+    let error = probed.expect_err("another ID");
+    assert_eq!(
+        error.to_string(),
+        "ID reads 0x12345678, expected 0x54505430: this is no translation unit"
+    );
+    let (probed, _) = probe(regs::VERSION, regs::VERSION_VALUE + 0x100);
+    assert!(matches!(probed, Err(Error::Version { .. })), "{probed:?}");
+    let (probed, _) = probe(regs::VERSION, regs::VERSION_VALUE + 0x1_0000);
+    assert!(matches!(probed, Err(Error::Version { .. })), "{probed:?}");
+    let mut fake = Fake::default();
+    fake.registers
+        .insert(regs::VERSION, regs::VERSION_VALUE + 1);
+    assert!(Capabilities::probe(&mut fake).is_ok(), "a patch");
+    let (probed, _) = probe(regs::CAP, 2 | 7 << 4);
+    assert!(
+        matches!(probed, Err(Error::Capability { .. })),
+        "{probed:?}"
+    );
+    let (probed, _) = probe(regs::CAP, 3 << 4);
+    assert!(
+        matches!(probed, Err(Error::Capability { .. })),
+        "{probed:?}"
+    );
+    let (probed, started) = probe(regs::CAP2, 2);
+    assert!(probed.is_ok_and(|caps| !caps.queues));
+    assert_eq!(started, Err(Error::NoQueues));
+}
+
+#[test]
+fn a_unit_in_use_is_refused_and_can_be_taken_over() {
+    let mut fake = Fake::default();
+    drop(start(&mut fake));
+    let again = Device::start(&mut fake, &config(), LIMIT).map(|_| ());
+    assert!(matches!(again, Err(Error::InUse { .. })), "{again:?}");
+    assert_eq!(take_over(&mut fake, LIMIT), Ok(()));
+    assert!(Device::start(&mut fake, &config(), LIMIT).is_ok());
+}
+
+#[test]
+fn settings_out_of_range() {
+    type Change = fn(&mut Config);
+    let wrong: [(&str, Change); 6] = [
+        ("mpt_entries", |c| c.mpt_entries = 0),
+        ("mpt_entries", |c| c.mpt_entries = (1 << 23) + 1),
+        ("log_commands", |c| c.log_commands = 0),
+        ("log_commands", |c| c.log_commands = 17),
+        ("log_completions", |c| c.log_completions = 1),
+        ("log_completions", |c| c.log_completions = 17),
+    ];
+    for (name, change) in wrong {
+        let mut fake = Fake::default();
+        let mut settings = config();
+        change(&mut settings);
+        match Device::start(&mut fake, &settings, LIMIT) {
+            Err(Error::Setting { what, .. }) => assert_eq!(what, name),
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+    let mut fake = Fake::default();
+    fake.registers.insert(regs::CAP, 2 | 3 << 4);
+    let settings = Config {
+        merge: true,
+        ..config()
+    };
+    let refused = Device::start(&mut fake, &settings, LIMIT).map(|_| ());
+    assert!(matches!(refused, Err(Error::Setting { what: "merge", .. })));
+    let text = format!(
+        "{:?}",
+        Config {
+            perm_secret: [0xdead_beef; 4],
+            ..config()
+        }
+    );
+    assert!(
+        !text.contains("3735928559"),
+        "secrets are not printed: {text}"
+    );
+}
+
+/// Each register access of a start is refused once, and each allocation fails once.
+#[test]
+fn a_start_that_fails_gives_its_memory_back() {
+    let mut whole = Fake::default();
+    start(&mut whole);
+    for n in 1..=whole.accesses {
+        let mut fake = Fake {
+            refuse: Some(n),
+            ..Fake::default()
+        };
+        let error = Device::start(&mut fake, &config(), LIMIT).expect_err("refused");
+        assert!(
+            matches!(
+                error,
+                Error::Register {
+                    source: AccessError::Bus,
+                    ..
+                }
+            ),
+            "{error}"
+        );
+        assert!(fake.taken.is_empty(), "access {n}");
+    }
+    for n in 1..=whole.allocations {
+        let mut fake = Fake {
+            no_memory: Some(n),
+            ..Fake::default()
+        };
+        let error = Device::start(&mut fake, &config(), LIMIT).expect_err("no memory");
+        assert!(matches!(error, Error::Memory(_)), "{error}");
+        assert!(fake.taken.is_empty(), "allocation {n}");
+    }
+    assert_eq!(whole.allocations, 3);
+}
+
+#[test]
+fn a_unit_that_does_not_get_ready() {
+    let mut fake = Fake {
+        status: regs::status::CLEARING | regs::status::LOCKED,
+        ..Fake::default()
+    };
+    let error = Device::start(&mut fake, &config(), LIMIT).expect_err("never ready");
+    let what = "STATUS.ready";
+    assert_eq!(error, Error::Timeout { what, limit: LIMIT });
+    assert!(fake.idles < 60, "{} looks", fake.idles);
+    assert!(fake.taken.is_empty());
+    let mut fake = Fake {
+        status: regs::status::CLEAR_ERROR | regs::status::LOCKED,
+        ..Fake::default()
+    };
+    let error = Device::start(&mut fake, &config(), LIMIT).expect_err("clear error");
+    assert!(matches!(error, Error::Clear { .. }), "{error}");
+    assert!(fake.taken.is_empty());
+}
+
+#[test]
+fn a_stop_that_does_not_end_keeps_the_memory() {
+    let mut fake = Fake::default();
+    let mut device = start(&mut fake);
+    fake.stuck = true;
+    let error = device.stop(&mut fake, LIMIT).expect_err("busy");
+    assert!(matches!(error, Error::Timeout { .. }), "{error}");
+    assert_eq!(fake.taken.len(), 3);
+    let refused = device.submit(&mut fake, &Command::new(Op::Query, 1, 1));
+    assert_eq!(refused, Err(Error::NotRunning));
+    assert_eq!(device.poll(&mut fake), Err(Error::NotRunning));
+    fake.stuck = false;
+    assert_eq!(device.stop(&mut fake, LIMIT), Ok(()));
+    assert!(fake.taken.is_empty());
+}
+
+/// Limits: looks, time on a clock, and no clock.
+#[test]
+fn waits_have_limits() {
+    let mut fake = Fake::scripted(|_, _| Vec::new());
+    let mut device = start(&mut fake);
+    let id = device
+        .submit(&mut fake, &Command::new(Op::Query, 1, 1))
+        .expect("sent");
+    let before = fake.idles;
+    let error = device.wait(&mut fake, id, LIMIT).expect_err("no answer");
+    assert!(matches!(error, Error::Timeout { .. }), "{error}");
+    assert!(fake.idles - before <= 50);
+    let limit = Limit::Time(200);
+    assert_eq!(device.wait(&mut fake, id, limit), Err(Error::NoClock));
+    fake.clock = Some(u64::MAX - 20);
+    let error = device.wait(&mut fake, id, limit).expect_err("no answer");
+    assert!(matches!(error, Error::Timeout { .. }), "{error}");
+    assert_eq!(fake.clock, Some(179), "over the end of the clock");
+    // Memory refused an access to a slot.
+    fake.registers
+        .insert(regs::QUEUE_STATUS, regs::queue_status::ERROR | 1);
+    let error = device.wait(&mut fake, id, LIMIT).expect_err("stopped");
+    assert!(matches!(error, Error::QueueStopped { .. }), "{error}");
+}
+
+/// A phase bit that never flips: the wait ends, the region is not registered, its table is kept until
+/// the unit is stopped.
+#[test]
+fn a_phase_that_never_flips() {
+    let mut fake = Fake::scripted(|id, op| {
+        vec![Raw {
+            stale: true,
+            ..ok(id, op)
+        }]
+    });
+    let mut device = start(&mut fake);
+    let error = device
+        .reg_mr(&mut fake, &region(), LIMIT)
+        .expect_err("no completion");
+    assert!(matches!(error, Error::Timeout { .. }), "{error}");
+    assert_eq!(fake.taken.len(), 4, "the unit may be using the table");
+    assert_eq!(device.stop(&mut fake, LIMIT), Ok(()));
+    assert!(fake.taken.is_empty());
+}
+
+#[test]
+fn wrong_completions_are_typed_errors() {
+    type Change = fn(&mut Raw);
+    type Check = fn(&Error) -> bool;
+    let wrong: [(Change, Check); 7] = [
+        (|raw| raw.id += 1, |e| matches!(e, Error::UnknownId { .. })),
+        (
+            |raw| (raw.id, raw.op) = (raw.id + 1, 15),
+            |e| matches!(e, Error::UnknownOp { op: 15, .. }),
+        ),
+        (
+            |raw| raw.op = 15,
+            |e| matches!(e, Error::UnknownOp { op: 15, .. }),
+        ),
+        (
+            |raw| raw.op = Op::DeregMr.code(),
+            |e| matches!(e, Error::WrongOp { .. }),
+        ),
+        (
+            |raw| raw.status = 77,
+            |e| matches!(e, Error::UnknownStatus { status: 77, .. }),
+        ),
+        (
+            |raw| raw.status = Status::Pending.code(),
+            |e| matches!(e, Error::UnexpectedPending { .. }),
+        ),
+        (
+            |raw| raw.head = Some(3),
+            |e| matches!(e, Error::Head { head: 3, .. }),
+        ),
+    ];
+    for (n, (change, check)) in wrong.into_iter().enumerate() {
+        let mut fake = Fake::scripted(move |id, op| {
+            let mut raw = ok(id, op);
+            change(&mut raw);
+            vec![raw]
+        });
+        let mut device = start(&mut fake);
+        let error = device
+            .reg_mr(&mut fake, &region(), LIMIT)
+            .expect_err("a wrong completion");
+        assert!(check(&error), "{n}: {error}");
+        assert_eq!(fake.taken.len(), 4, "{n}: the table is kept");
+        // The driver goes on.
+        fake.script = Box::new(|id, op| vec![ok(id, op)]);
+        let region = device.reg_mr(&mut fake, &region(), LIMIT);
+        assert!(region.is_ok(), "{n}: {region:?}");
+        assert_eq!(device.stop(&mut fake, LIMIT), Ok(()));
+        assert_eq!(device.release(&mut fake, region.expect("is ok")), Ok(()));
+        assert!(fake.taken.is_empty(), "{n}");
+    }
+}
+
+#[test]
+fn a_second_pending_is_an_error() {
+    let mut fake = Fake::scripted(|id, op| match Op::from_code(op) {
+        Some(Op::DeregMr) => {
+            let pending = Raw {
+                status: Status::Pending.code(),
+                ..ok(id, op)
+            };
+            vec![pending, pending]
+        }
+        _ => vec![ok(id, op)],
+    });
+    let mut device = start(&mut fake);
+    let mut region = device
+        .reg_mr(&mut fake, &region(), LIMIT)
+        .expect("registered");
+    let ended = device.dereg_mr(&mut fake, &mut region, LIMIT);
+    assert_eq!(ended, Ok(Progress::Pending));
+    let again = device.resume(&mut fake, &mut region, LIMIT);
+    assert!(
+        matches!(again, Err(Error::UnexpectedPending { .. })),
+        "{again:?}"
+    );
+    assert!(
+        !region.is_gone() && fake.taken.len() == 4,
+        "its table stays"
+    );
+}
+
+/// Every status but OK and PENDING is a refusal that names it; the table is given back at once.
+#[test]
+fn every_status_is_a_refusal() {
+    for status in Status::ALL {
+        if matches!(status, Status::Ok | Status::Pending) {
+            continue;
+        }
+        let mut fake = Fake::scripted(move |id, op| {
+            vec![Raw {
+                status: status.code(),
+                ..ok(id, op)
+            }]
+        });
+        let mut device = start(&mut fake);
+        let error = device
+            .reg_mr(&mut fake, &region(), LIMIT)
+            .expect_err("refused");
+        assert_eq!(error.status(), Some(status));
+        let text = error.to_string();
+        assert!(text.contains(status.name()), "{text}");
+        assert_eq!(fake.taken.len(), 3, "{text}");
+    }
+}
+
+/// A refused change leaves region and window as they were.
+#[test]
+fn a_refused_change_changes_nothing() {
+    let refuse = |op: Op| {
+        move |id, code| {
+            let mut raw = ok(id, code);
+            if code == op.code() {
+                raw.status = Status::Busy.code();
+            }
+            vec![raw]
+        }
+    };
+    let mut fake = Fake::scripted(refuse(Op::ReregMr));
+    let mut device = start(&mut fake);
+    let mut mr = device
+        .reg_mr(&mut fake, &region(), LIMIT)
+        .expect("registered");
+    let keys = (mr.lkey(), mr.rkey());
+    let args = region();
+    let change = ReregMr {
+        translation: Some((args.start, args.length, args.memory)),
+        pd: Some(2),
+        access: None,
+    };
+    let error = device.rereg_mr(&mut fake, &mut mr, &change, LIMIT);
+    assert_eq!(error.expect_err("busy").status(), Some(Status::Busy));
+    assert_eq!((mr.lkey(), mr.rkey(), mr.pd()), (keys.0, keys.1, 1));
+    assert_eq!(fake.taken.len(), 4, "the new table is gone");
+    fake.script = Box::new(refuse(Op::Query));
+    assert_eq!(
+        device.rereg_mr(&mut fake, &mut mr, &change, LIMIT),
+        Ok(Progress::Done)
+    );
+    assert_ne!((mr.lkey(), mr.rkey()), keys);
+    assert_eq!((mr.pd(), fake.taken.len()), (2, 4), "the old table is gone");
+    assert!(device.query(&mut fake, mr.lkey(), 2, LIMIT).is_err());
+
+    fake.script = Box::new(refuse(Op::Invalidate));
+    let mut window = device
+        .alloc_mw(&mut fake, 1, WindowType::TwoB, LIMIT)
+        .expect("a window");
+    let bind = Bind {
+        mkey: mr.lkey(),
+        length: 16,
+        ..Bind::default()
+    };
+    assert_eq!(
+        device.bind_mw(&mut fake, &mut window, &bind, LIMIT),
+        Ok(Progress::Done)
+    );
+    assert!(device.unbind_mw(&mut fake, &mut window, LIMIT).is_err());
+    assert!(window.is_bound(), "it stays bound");
+    assert_eq!(
+        device.dealloc_mw(&mut fake, &mut window, LIMIT),
+        Ok(Progress::Done)
+    );
+    let gone = device.dealloc_mw(&mut fake, &mut window, LIMIT);
+    assert!(
+        matches!(gone, Err(Error::State { found: "gone", .. })),
+        "{gone:?}"
+    );
+}
+
+/// A full queue is said, and has room again when the unit has taken commands.
+#[test]
+fn a_full_queue() {
+    let mut fake = Fake {
+        deaf: true,
+        ..Fake::default()
+    };
+    let mut device = start(&mut fake);
+    let command = Command::new(Op::Query, 1, 1);
+    let ids: Vec<u16> = (0..3)
+        .map(|_| device.submit(&mut fake, &command).expect("room"))
+        .collect();
+    assert_eq!(device.submit(&mut fake, &command), Err(Error::QueueFull));
+    assert_eq!(device.in_flight(), 3);
+    fake.deaf = false;
+    for id in &ids {
+        let done = device.wait(&mut fake, *id, LIMIT).expect("an answer");
+        assert_eq!(done.entry, Some([0x5a; 64]));
+    }
+    assert!(device.submit(&mut fake, &command).is_ok());
+}
+
+/// Many commands, out of order, around the rings many times: each answer is taken once.
+#[test]
+fn several_in_flight_and_out_of_order() {
+    let mut held: Option<Raw> = None;
+    let mut fake = Fake::scripted(move |id, op| {
+        // Every second answer comes behind the next one.
+        match held.take() {
+            None => {
+                held = Some(ok(id, op));
+                Vec::new()
+            }
+            Some(first) => vec![ok(id, op), first],
+        }
+    });
+    let mut device = start(&mut fake);
+    for round in 0..1000 {
+        let command = Command::new(Op::Query, round, 1);
+        let a = device.post(&mut fake, &command).expect("room");
+        let b = device.post(&mut fake, &command).expect("room");
+        assert_eq!(device.ring(&mut fake), Ok(()));
+        if round % 2 == 0 {
+            // What is not waited for stays for poll.
+            assert_eq!(device.wait(&mut fake, a, LIMIT).map(|c| c.id), Ok(a));
+            let next = device.poll(&mut fake).expect("no error");
+            assert!(
+                matches!(next, Some(Event::Completion(c)) if c.id == b),
+                "{next:?}"
+            );
+        } else {
+            assert_eq!(device.wait(&mut fake, b, LIMIT).map(|c| c.id), Ok(b));
+            assert_eq!(device.wait(&mut fake, a, LIMIT).map(|c| c.id), Ok(a));
+        }
+        assert_eq!(device.poll(&mut fake), Ok(None));
+    }
+    assert_eq!(device.in_flight(), 0);
+    assert_eq!(device.stats.completions, 2000);
+    assert_eq!(device.stats.command_doorbells, 1000);
+}
+
+#[test]
+fn values_that_do_not_fit_are_not_sent() {
+    let mut fake = Fake::default();
+    let mut device = start(&mut fake);
+    type Change = fn(&mut Command);
+    let wrong: [(&str, Change); 3] = [
+        ("pd", |c| c.pd = 1 << 24),
+        ("new_pd", |c| c.new_pd = 1 << 24),
+        ("qpn", |c| c.qpn = 1 << 24),
+    ];
+    for (name, change) in wrong {
+        let mut command = Command::new(Op::BindMw, 1, 1);
+        change(&mut command);
+        match device.submit(&mut fake, &command) {
+            Err(Error::Field { field, bits, .. }) => assert_eq!((field, bits), (name, 24)),
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+    assert_eq!(device.stats.commands, 0);
+    for pages in [0, 1 << 20] {
+        let args = AllocMr {
+            pd: 1,
+            pages,
+            log_page: 12,
+            encoding: tpt_driver::Encoding::Raw,
+            remote_inv: false,
+        };
+        let refused = device.alloc_mr(&mut fake, &args, LIMIT).map(|_| ());
+        assert!(matches!(refused, Err(Error::Setting { what: "pages", .. })));
+    }
+    let refused = device.reset_client(&mut fake, 2, LIMIT);
+    assert!(matches!(
+        refused,
+        Err(Error::Setting { what: "client", .. })
+    ));
+}
+
+/// No memory for a table: what was taken of it is given back.
+#[test]
+fn a_table_that_cannot_be_had() {
+    for n in 1..=3 {
+        let mut fake = Fake::default();
+        let mut device = start(&mut fake);
+        fake.no_memory = Some(fake.allocations + n);
+        let args = RegMr {
+            memory: Memory::Runs(
+                &RUNS,
+                Layout {
+                    log_page: Some(12),
+                    level: Some(3),
+                    ..LAYOUT
+                },
+            ),
+            ..region()
+        };
+        let error = device
+            .reg_mr(&mut fake, &args, LIMIT)
+            .expect_err("no memory");
+        assert!(matches!(error, Error::Memory(_)), "{error}");
+        assert_eq!(fake.taken.len(), 3);
+        assert_eq!(device.stats.commands, 0);
+    }
+}
