@@ -89,11 +89,15 @@ pub enum Op {
     DeallocMw = 10,
     /// Register a physical region, if CTRL.phys allows it.
     RegPhys = 11,
+    /// Answer to a page fault: walk on, or refuse.
+    PageReady = 12,
+    /// End the use of old entries of an on-demand region.
+    InvalRange = 13,
 }
 
 impl Op {
     /// Every value.
-    pub const ALL: [Op; 11] = [
+    pub const ALL: [Op; 13] = [
         Op::RegMr,
         Op::DeregMr,
         Op::ReregMr,
@@ -105,6 +109,8 @@ impl Op {
         Op::BindMw,
         Op::DeallocMw,
         Op::RegPhys,
+        Op::PageReady,
+        Op::InvalRange,
     ];
 
     /// The value with this code.
@@ -121,6 +127,8 @@ impl Op {
             9 => Some(Op::BindMw),
             10 => Some(Op::DeallocMw),
             11 => Some(Op::RegPhys),
+            12 => Some(Op::PageReady),
+            13 => Some(Op::InvalRange),
             _ => None,
         }
     }
@@ -144,6 +152,8 @@ impl Op {
             Op::BindMw => "BIND_MW",
             Op::DeallocMw => "DEALLOC_MW",
             Op::RegPhys => "REG_PHYS",
+            Op::PageReady => "PAGE_READY",
+            Op::InvalRange => "INVAL_RANGE",
         }
     }
 
@@ -161,6 +171,8 @@ impl Op {
             Op::BindMw => "bind it to a part of a region; type 1: or unbind it",
             Op::DeallocMw => "free it, bound or not",
             Op::RegPhys => "register a physical region, if CTRL.phys allows it",
+            Op::PageReady => "answer to a page fault: walk on, or refuse",
+            Op::InvalRange => "end the use of old entries of an on-demand region",
         }
     }
 }
@@ -403,17 +415,20 @@ pub enum Encoding {
     Raw = 0,
     /// Bit 0 present and readable, bit 1 writable.
     Flagged = 1,
+    /// As FLAGGED, with check bits over address and place.
+    Checked = 2,
 }
 
 impl Encoding {
     /// Every value.
-    pub const ALL: [Encoding; 2] = [Encoding::Raw, Encoding::Flagged];
+    pub const ALL: [Encoding; 3] = [Encoding::Raw, Encoding::Flagged, Encoding::Checked];
 
     /// The value with this code.
     pub const fn from_code(code: u8) -> Option<Encoding> {
         match code {
             0 => Some(Encoding::Raw),
             1 => Some(Encoding::Flagged),
+            2 => Some(Encoding::Checked),
             _ => None,
         }
     }
@@ -428,6 +443,7 @@ impl Encoding {
         match self {
             Encoding::Raw => "RAW",
             Encoding::Flagged => "FLAGGED",
+            Encoding::Checked => "CHECKED",
         }
     }
 
@@ -436,6 +452,7 @@ impl Encoding {
         match self {
             Encoding::Raw => "address only, all zero is 'not present'",
             Encoding::Flagged => "bit 0 present and readable, bit 1 writable",
+            Encoding::Checked => "as FLAGGED, with check bits over address and place",
         }
     }
 }
@@ -480,11 +497,15 @@ pub enum Syndrome {
     Disabled = 16,
     /// The request's tag is still in use by an earlier request.
     TagBusy = 17,
+    /// Page fault that is not held: the same request may pass later.
+    Retry = 18,
+    /// Physical address outside the host windows.
+    HostWin = 19,
 }
 
 impl Syndrome {
     /// Every value.
-    pub const ALL: [Syndrome; 18] = [
+    pub const ALL: [Syndrome; 20] = [
         Syndrome::Ok,
         Syndrome::Length,
         Syndrome::KeyIndex,
@@ -503,6 +524,8 @@ impl Syndrome {
         Syndrome::MptBad,
         Syndrome::Disabled,
         Syndrome::TagBusy,
+        Syndrome::Retry,
+        Syndrome::HostWin,
     ];
 
     /// The value with this code.
@@ -526,6 +549,8 @@ impl Syndrome {
             15 => Some(Syndrome::MptBad),
             16 => Some(Syndrome::Disabled),
             17 => Some(Syndrome::TagBusy),
+            18 => Some(Syndrome::Retry),
+            19 => Some(Syndrome::HostWin),
             _ => None,
         }
     }
@@ -556,6 +581,8 @@ impl Syndrome {
             Syndrome::MptBad => "MPT_BAD",
             Syndrome::Disabled => "DISABLED",
             Syndrome::TagBusy => "TAG_BUSY",
+            Syndrome::Retry => "RETRY",
+            Syndrome::HostWin => "HOST_WIN",
         }
     }
 
@@ -580,6 +607,8 @@ impl Syndrome {
             Syndrome::MptBad => "MPT entry corrupted (CRC or illegal fields)",
             Syndrome::Disabled => "unit not enabled, or MPT not cleared yet",
             Syndrome::TagBusy => "the request's tag is still in use by an earlier request",
+            Syndrome::Retry => "page fault that is not held: the same request may pass later",
+            Syndrome::HostWin => "physical address outside the host windows",
         }
     }
 }
@@ -592,6 +621,8 @@ pub mod flag {
     pub const MW2: u8 = 1 << 1;
     /// ALLOC_MW: type 2A, with FlagMw2.
     pub const MW2A: u8 = 1 << 2;
+    /// PAGE_READY: the page will not come.
+    pub const REFUSE: u8 = 1 << 0;
 }
 
 /// Bits of `rereg`.
@@ -618,7 +649,7 @@ pub mod access {
     pub const MW_BIND: u32 = 1 << 4;
     /// addresses are offsets from the start.
     pub const ZERO_BASED: u32 = 1 << 5;
-    /// refused at registration.
+    /// pages may be absent: page faults.
     pub const ON_DEMAND: u32 = 1 << 6;
     /// kept, not used.
     pub const HUGE_TLB: u32 = 1 << 7;
@@ -646,7 +677,7 @@ pub mod cmdq_slot {
     pub const REREG: usize = 6;
     /// enc_e.
     pub const ENCODING: usize = 7;
-    /// key of what the command is about: L_Key; window: R_Key.
+    /// what it is about: L_Key; window: R_Key; PAGE_READY: slot.
     pub const KEY: usize = 8;
     /// BIND: L_Key of the region.
     pub const MKEY: usize = 12;
