@@ -72,6 +72,30 @@ impl<R: Deref<Target = Region>> Beats<R> {
         }
     }
 
+    /// The beat of the next page.
+    fn segment(&mut self, found: Result<u64, Syndrome>) -> Beat {
+        match (found, &mut self.rest) {
+            (
+                Ok(pa),
+                Rest::Walk {
+                    region,
+                    page,
+                    offset,
+                    left,
+                },
+            ) => {
+                let pa = pa + *offset;
+                let len = (region.page_mask() - *offset).min(*left - 1) + 1;
+                *page += 1;
+                *offset = 0;
+                *left -= len;
+                let last = *left == 0;
+                self.beat(Syndrome::Ok, pa, len as u32, last)
+            }
+            (found, _) => self.beat(found.err().unwrap_or(Syndrome::Ok), 0, 0, true),
+        }
+    }
+
     fn beat(&mut self, syndrome: Syndrome, pa: u64, len: u32, last: bool) -> Beat {
         let first = std::mem::replace(&mut self.first, false);
         if last {
@@ -91,34 +115,53 @@ impl<R: Deref<Target = Region>> Beats<R> {
     }
 }
 
+impl<R: Deref<Target = Region> + Clone> Beats<R> {
+    /// The beats that may come next at clock `to` if the request was accepted at clock `from`, each
+    /// with what comes after it. More than one only in an on-demand region: a page that was there in
+    /// between, and a page fault that was not (RETRY, or MTT_ABSENT if the host has refused it).
+    pub fn next_of(&self, from: u64, to: u64) -> Vec<(Beat, Self)> {
+        let write = self.request.operation().is_some_and(Op::writes);
+        let found = match &self.rest {
+            Rest::Walk { region, page, .. } if region.access.contains(Access::ON_DEMAND) => {
+                region.pages_met(*page, write, from, to)
+            }
+            _ => {
+                let mut behind = self.clone();
+                return behind
+                    .next()
+                    .into_iter()
+                    .map(|b| (b, behind.clone()))
+                    .collect();
+            }
+        };
+        let mut all = Vec::with_capacity(found.len() + 1);
+        for found in found {
+            let refused = (found == Err(Syndrome::Retry)).then_some(Err(Syndrome::MttAbsent));
+            for found in [Some(found), refused].into_iter().flatten() {
+                let mut behind = self.clone();
+                let beat = behind.segment(found);
+                all.push((beat, behind));
+            }
+        }
+        all
+    }
+}
+
 impl<R: Deref<Target = Region>> Iterator for Beats<R> {
     type Item = Beat;
 
     fn next(&mut self) -> Option<Beat> {
         let write = self.request.operation().is_some_and(Op::writes);
-        match &mut self.rest {
+        match &self.rest {
             Rest::End => None,
             Rest::Answer(syndrome) => {
                 let syndrome = *syndrome;
                 Some(self.beat(syndrome, 0, 0, true))
             }
-            Rest::Walk {
-                region,
-                page,
-                offset,
-                left,
-            } => match region.page(*page, write) {
-                Err(fault) => Some(self.beat(fault, 0, 0, true)),
-                Ok(pa) => {
-                    let pa = pa + *offset;
-                    let len = (region.page_mask() - *offset).min(*left - 1) + 1;
-                    *page += 1;
-                    *offset = 0;
-                    *left -= len;
-                    let last = *left == 0;
-                    Some(self.beat(Syndrome::Ok, pa, len as u32, last))
-                }
-            },
+            Rest::Walk { region, page, .. } => {
+                let found = region.page(*page, write);
+                Some(self.segment(found))
+            }
         }
     }
 }
