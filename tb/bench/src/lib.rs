@@ -27,6 +27,7 @@ pub mod axi;
 mod bench;
 mod client;
 mod error;
+pub mod paging;
 pub mod rig;
 pub mod rng;
 

@@ -57,6 +57,11 @@ pub trait PageSource: fmt::Debug + Send + Sync {
         let _ = (from, to);
         vec![self.page(index)]
     }
+
+    /// The list itself, if its pages come and go.
+    fn paged(&self) -> Option<&PagedList> {
+        None
+    }
 }
 
 /// The pages of one region, shared between its incarnations and whoever else wants to know.
@@ -309,6 +314,10 @@ impl PagedList {
 }
 
 impl PageSource for PagedList {
+    fn paged(&self) -> Option<&PagedList> {
+        Some(self)
+    }
+
     fn page(&self, index: u64) -> Page {
         let spells = self.spells();
         let last = spells.get(&index).and_then(|list| list.last());
