@@ -14,6 +14,8 @@ rtl/tpt_key_gen.sv
 rtl/tpt_mpt_lookup.sv
 rtl/tpt_mpt_check.sv
 rtl/tpt_mw_parent.sv
+rtl/tpt_mtt_check.sv
+rtl/tpt_page_fault.sv
 rtl/tpt_mtt_walker.sv
 rtl/tpt_client_tags.sv
 rtl/tpt_client.sv

@@ -111,6 +111,9 @@ module tpt_client
   // Neighbouring pages of a request go out as one segment.
   input  logic             merge_i,
 
+  // A request waits and there is no free context: no request of this client may wait for the host.
+  output logic             starved_o,
+
   // Fence
   input  logic             epoch_i,
   output logic             old_empty_o,
@@ -260,6 +263,10 @@ module tpt_client
   assign pop_req_o   = skid_req_q;
   assign pop_ctx_o   = next_ctx_q;
   assign skid_pop    = pop_valid_o && pop_grant_i;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) starved_o <= 1'b0;
+    else starved_o <= (skid_valid_q && !next_valid_q && !fresh && !free_valid) || drain;
+  end
 
   // ---------------------------------------------------------------------------------------------
   // Tags

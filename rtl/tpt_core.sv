@@ -45,6 +45,10 @@ module tpt_core
   parameter int unsigned MergeSegs   = 1,
   /// Command and completion queue in host memory: 0 leaves them out.
   parameter int unsigned CmdQueue    = 1,
+  /// Table entries can be CHECKED: 0 leaves it out.
+  parameter int unsigned MttChecked  = 1,
+  /// Slots for page faults of each lane, a power of two up to 32; 0 leaves on-demand regions out.
+  parameter int unsigned FaultSlots  = 4,
   localparam int unsigned CtxW   = $clog2(NumContexts),
   localparam int unsigned AxiIdW = CtxW + $clog2(Lanes) + 4
 ) (
@@ -141,6 +145,11 @@ module tpt_core
   if (Lanes != 1 && Lanes != 2 && Lanes != 4) begin : g_bad_lanes
     $fatal(1, "tpt_core: Lanes must be 1, 2 or 4");
   end
+  localparam int unsigned SlotW    = (FaultSlots > 1) ? $clog2(FaultSlots) : 0;
+  localparam int unsigned AllSlots = FaultSlots * Lanes;
+  if (FaultSlots > 32 || (FaultSlots & (FaultSlots - 1)) != 0) begin : g_bad_slots
+    $fatal(1, "tpt_core: FaultSlots must be 0 or a power of two up to 32");
+  end
   if (MaxLevels < 3 || MaxLevels > 4) begin : g_bad_levels
     $fatal(1, "tpt_core: MaxLevels must be 3 or 4");
   end
@@ -179,6 +188,12 @@ module tpt_core
   logic [31:0]                   log_count;
   refusal_t [NumLog-1:0]         log_entry;
   logic [NumLog-1:0][1:0]        log_client;
+  // Page faults
+  logic                          fault_valid, fault_event, fault_pop, fault_taken;
+  logic                          ans_valid, ans_refuse, ans_ok;
+  logic [6:0]                    ans_slot;
+  logic [7:0]                    fault_count;
+  fault_t                        fault;
   // Queues in memory
   logic                          queue_enable, queue_arm, queue_enabled, queue_busy, queue_error;
   logic                          queue_full, queue_event, queue_ev_bus;
@@ -186,8 +201,7 @@ module tpt_core
   logic                          cmdq_tail_bad, cplq_head_bad;
   logic [15:0]                   cmdq_head, cplq_tail;
 
-  // Settings of parts that are not built yet: page fault queue, host windows.
-  logic                          fault_pop;
+  // Settings of parts that are not built yet: host windows.
   logic [63:0]                   cmdq_base, cplq_base;
   logic [4:0]                    cmdq_log_size, cplq_log_size;
   logic [15:0]                   cmdq_tail, cplq_head;
@@ -195,14 +209,14 @@ module tpt_core
   logic [NumHostwinBaseLo-1:0]             window_enable;
   logic [NumHostwinBaseLo-1:0][FrameW-1:0] window_base, window_limit;
   logic unused_parts;
-  assign unused_parts = ^{fault_pop, cmdq_doorbell, cplq_doorbell, cmdq_base[11:0],
+  assign unused_parts = ^{cmdq_doorbell, cplq_doorbell, cmdq_base[11:0],
                           cplq_base[11:0], window_enable, window_base, window_limit};
 
   tpt_csr #(
     .NumClients(NumClients), .NumContexts(NumContexts), .NumStreams(NumStreams),
     .MptSets(MptSets), .MptWays(MptWays), .MttSets(MttSets), .MttWays(MttWays),
     .AxiDataW(AxiDataW), .MaxLevels(MaxLevels), .Lanes(Lanes), .MergeSegs(MergeSegs),
-    .Frmr(1), .Queues(CmdQueue)
+    .Frmr(1), .Queues(CmdQueue), .FaultSlots(AllSlots), .MttChecked(MttChecked)
   ) u_csr (
     .clk_i, .rst_ni,
     .s_axil_awaddr_i, .s_axil_awvalid_i, .s_axil_awready_o,
@@ -234,13 +248,10 @@ module tpt_core
     .log_count_i        (log_count),
     .log_entry_i        (log_entry),
     .log_client_i       (log_client),
-    .fault_count_i      (8'd0),         // no page fault waits: every fault is a refusal
-    .fault_valid_i      (1'b0),
-    .fault_index_i      ('0),
-    .fault_va_i         (64'd0),
-    .fault_write_i      (1'b0),
-    .fault_slot_i       (7'd0),
-    .fault_event_i      (1'b0),
+    .fault_count_i      (fault_count),
+    .fault_valid_i      (fault_valid),
+    .fault_i            (fault_valid ? fault : '0),
+    .fault_event_i      (fault_event),
     .fault_pop_o        (fault_pop),
     .queue_enable_o     (queue_enable),
     .queue_arm_o        (queue_arm),
@@ -296,7 +307,9 @@ module tpt_core
   cmd_t              eng_cmd;
   cpl_t              eng_cpl;
 
-  tpt_reg_engine #(.MaxLevels(MaxLevels)) u_engine (
+  tpt_reg_engine #(
+    .MaxLevels(MaxLevels), .FaultSlots(AllSlots), .MttChecked(MttChecked)
+  ) u_engine (
     .clk_i, .rst_ni,
     .cmd_valid_i   (eng_cmd_valid),
     .cmd_ready_o   (eng_cmd_ready),
@@ -338,6 +351,10 @@ module tpt_core
     .fence_req_o   (fence_req),
     .fence_ticket_i(fence_ticket),
     .fence_done_ticket_i(fence_done_ticket),
+    .ans_valid_o   (ans_valid),
+    .ans_slot_o    (ans_slot),
+    .ans_refuse_o  (ans_refuse),
+    .ans_ok_i      (ans_ok),
     .ready_o       (eng_ready),
     .clearing_o    (eng_clearing),
     .clear_error_o (eng_clear_error),
@@ -535,6 +552,8 @@ module tpt_core
   logic  [NumClients-1:0][LCtxW-1:0] adv_ctx, adv_src;
   logic  [NumClients-1:0]            ev_request, ev_segment, ev_refused, ev_bad_done, ev_tag_busy;
   refusal_t [NumClients-1:0]         ev_refusal;
+  logic  [NumClients-1:0]            starved;
+  logic  [ClientSlots-1:0]           stop_q;    // its requests must not wait for the host
 
   // Of each lane
   logic [Lanes-1:0]                          sub_valid, sub_more;
@@ -631,6 +650,7 @@ module tpt_core
       .sub_ctx_i     (sub_lctx),
       .sub_more_i    (sub_more),
       .merge_i       (csr_merge),
+      .starved_o     (starved[c]),
       .epoch_i       (epoch),
       .old_empty_o   (old_empty[c]),
       .reset_i       (client_reset[c]),
@@ -644,6 +664,10 @@ module tpt_core
     );
   end
   assign all_idle = (&cl_idle) && mpt_ready && mtt_ready;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) stop_q <= '0;
+    else stop_q <= ClientSlots'(starved) | {ClientSlots{fence_busy || !eng_ready}};
+  end
 
   // ---------------------------------------------------------------------------------------------
   // Requests into the lanes, one per clock and lane, round robin over the clients. With one lane
@@ -746,6 +770,8 @@ module tpt_core
   logic                        mpt_r_last;
   logic [Lanes-1:0]            mpt_hit, mpt_miss, mpt_evict, mpt_bus, mpt_bad;
   logic [Lanes-1:0]            mtt_hit, mtt_miss, mtt_evict, mtt_bus;
+  logic   [Lanes-1:0]          ln_fault_valid, ln_ans_ok;
+  fault_t [Lanes-1:0]          ln_fault;
 
   for (genvar l = 0; l < Lanes; l++) begin : g_lane
     logic              l_valid, l_looked_up, l_bus, l_bad, l_busy, l_enabled, l_role, l_index_ok;
@@ -811,7 +837,7 @@ module tpt_core
     logic [17:0]     unused_mask;
     desc_t           c_desc;
     pos_t            c_pos;
-    tpt_mpt_check #(.PayW(CtxW)) u_check (
+    tpt_mpt_check #(.PayW(CtxW), .MttChecked(MttChecked)) u_check (
       .clk_i, .rst_ni,
       .valid_i    (l_valid),
       .pay_i      (l_ctx),
@@ -883,7 +909,8 @@ module tpt_core
 
     tpt_mtt_walker #(
       .NumCtx(NumContexts), .Sets(MttSets), .Ways(MttWays), .DirSets(DirSets),
-      .AxiDataW(AxiDataW)
+      .AxiDataW(AxiDataW), .MttChecked(MttChecked), .FaultSlots(FaultSlots),
+      .Clients(ClientSlots)
     ) u_walker (
       .clk_i, .rst_ni,
       .ready_o       (ln_mtt_ready[l]),
@@ -926,6 +953,16 @@ module tpt_core
       .r_ctx_i       (r_ctx),
       .r_data_i      (r_data),
       .r_err_i       (r_err),
+      .fault_valid_o (ln_fault_valid[l]),
+      .fault_o       (ln_fault[l]),
+      .stop_i        (stop_q),
+      .taken_valid_i (fault_taken && 7'(fault.slot >> SlotW) == 7'(l)),
+      .taken_slot_i  (fault.slot[((SlotW > 0) ? SlotW : 1)-1:0]),
+      .ans_valid_i   (ans_valid && 7'(ans_slot >> SlotW) == 7'(l)),
+      .ans_slot_i    (ans_slot[((SlotW > 0) ? SlotW : 1)-1:0]),
+      .ans_refuse_i  (ans_refuse),
+      .ans_ok_o      (ln_ans_ok[l]),
+      .fault_clear_i (flush_valid),
       .sweep_valid_i (((flush_valid && !mtt_flushed_q) || sweep_valid) && !sweep_done_q[l]),
       .sweep_all_i   (flush_valid),
       .sweep_index_i (sweep_index),
@@ -937,6 +974,71 @@ module tpt_core
     );
     logic unused_cnt;
     assign unused_cnt = ^advq_cnt;
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Page faults of all lanes in a queue, for the registers. Each has a slot, so there is room.
+  // ---------------------------------------------------------------------------------------------
+  assign ans_ok      = |ln_ans_ok;
+  assign fault_taken = fault_valid && fault_pop;
+  if (FaultSlots != 0) begin : g_faults
+    localparam int unsigned Depth = (AllSlots > 1) ? AllSlots : 2;
+    fault_t [Lanes-1:0]     named;
+    fault_t                 new_fault;
+    logic                   new_any, room;
+    logic [$clog2(Depth):0] count;
+    always_comb begin
+      for (int unsigned l = 0; l < Lanes; l++) begin
+        named[l]      = ln_fault[l];
+        named[l].slot = ln_fault[l].slot | 7'(l << SlotW);
+      end
+    end
+    if (Lanes == 1) begin : g_one
+      assign new_any   = ln_fault_valid[0];
+      assign new_fault = named[0];
+    end else begin : g_more
+      localparam int unsigned LaneDepth = (FaultSlots > 1) ? FaultSlots : 2;
+      logic   [Lanes-1:0] l_valid, l_gnt;
+      fault_t [Lanes-1:0] l_fault;
+      logic   [LaneW-1:0] l_idx;
+      for (genvar l = 0; l < Lanes; l++) begin : g_lane
+        logic                       l_room;
+        logic [$clog2(LaneDepth):0] unused_cnt;
+        tpt_fifo #(.Width($bits(fault_t)), .Depth(LaneDepth)) u_queue (
+          .clk_i, .rst_ni,
+          .clear_i (flush_valid),
+          .wvalid_i(ln_fault_valid[l]), .wready_o(l_room), .wdata_i(named[l]),
+          .rvalid_o(l_valid[l]), .rready_i(l_gnt[l]), .rdata_o(l_fault[l]),
+          .count_o (unused_cnt)
+        );
+        `TPT_ASSERT(LaneRoom_A, !ln_fault_valid[l] || l_room)
+      end
+      tpt_rr_arb #(.N(Lanes)) u_arb (
+        .clk_i, .rst_ni,
+        .req_i (l_valid),
+        .take_i(1'b1),
+        .any_o (new_any),
+        .gnt_o (l_gnt),
+        .idx_o (l_idx)
+      );
+      assign new_fault = l_fault[l_idx];
+    end
+    tpt_fifo #(.Width($bits(fault_t)), .Depth(Depth)) u_queue (
+      .clk_i, .rst_ni,
+      .clear_i (flush_valid),
+      .wvalid_i(new_any), .wready_o(room), .wdata_i(new_fault),
+      .rvalid_o(fault_valid), .rready_i(fault_pop), .rdata_o(fault), .count_o(count)
+    );
+    assign fault_count = 8'(count);
+    assign fault_event = new_any;
+    `TPT_ASSERT(FaultRoom_A, !new_any || room)
+  end else begin : g_no_faults
+    logic unused_faults;
+    assign unused_faults = ^{ln_fault_valid, ln_fault, fault_pop, ans_slot};
+    assign fault_valid = 1'b0;
+    assign fault       = '0;
+    assign fault_count = '0;
+    assign fault_event = 1'b0;
   end
 
   tpt_axi_rd #(

@@ -53,8 +53,10 @@ module tpt_csr
   parameter int unsigned Queues      = 0,
   /// The host windows are there; without them their registers refuse writes and read as 0.
   parameter int unsigned Windows     = 0,
-  /// Page faults that can wait, 0 to 128 (only shown in CAP2).
-  parameter int unsigned FaultSlots  = 0
+  /// Slots for page faults, 0 to 128 (only shown in CAP2).
+  parameter int unsigned FaultSlots  = 0,
+  /// Table entries can be CHECKED (only shown in CAP2).
+  parameter int unsigned MttChecked  = 0
 ) (
   /// Clock, and synchronous active-low reset.
   input  logic                        clk_i,
@@ -118,10 +120,7 @@ module tpt_csr
   /// Page faults: how many wait, and the oldest one (all 0 if none waits). `pop` takes it away.
   input  logic [7:0]                  fault_count_i,
   input  logic                        fault_valid_i,
-  input  logic [IndexW-1:0]           fault_index_i,
-  input  logic [63:0]                 fault_va_i,
-  input  logic                        fault_write_i,
-  input  logic [6:0]                  fault_slot_i,
+  input  fault_t                      fault_i,
   input  logic                        fault_event_i,   // one more waits
   output logic                        fault_pop_o,
 
@@ -445,6 +444,7 @@ module tpt_csr
     hwif_in.CAP2.syndromes.next   = 5'(NumSynCount);
     hwif_in.CAP2.log_entries.next = 3'(NumLog);
     hwif_in.CAP2.fault_slots.next = 8'(FaultSlots);
+    hwif_in.CAP2.checked.next     = MttChecked != 0;
 
     hwif_in.STATUS.ready.next       = ready_i;
     hwif_in.STATUS.clearing.next    = clearing_i;
@@ -511,12 +511,15 @@ module tpt_csr
     end
 
     hwif_in.FAULT_COUNT.waiting.next = fault_count_i;
-    hwif_in.FAULT_INFO.index.next    = fault_index_i;
-    hwif_in.FAULT_INFO.write.next    = fault_write_i;
-    hwif_in.FAULT_INFO.slot.next     = fault_slot_i;
-    hwif_in.FAULT_INFO.valid.next    = fault_valid_i;
-    hwif_in.FAULT_VA_LO.value.next   = fault_va_i[31:0];
-    hwif_in.FAULT_VA_HI.value.next   = fault_va_i[63:32];
+    hwif_in.FAULT_INFO.index.next     = fault_i.index;
+    hwif_in.FAULT_INFO.write.next     = fault_i.write;
+    hwif_in.FAULT_INFO.slot.next      = fault_i.slot;
+    hwif_in.FAULT_INFO.valid.next     = fault_valid_i;
+    hwif_in.FAULT_PAGE_LO.value.next  = fault_i.page[31:0];
+    hwif_in.FAULT_PAGE_HI.page.next   = fault_i.page[PageIdxW-1:32];
+    hwif_in.FAULT_PAGE_HI.tag.next    = fault_i.tag;
+    hwif_in.FAULT_PAGE_HI.client.next = fault_i.client;
+    hwif_in.FAULT_PAGE_HI.held.next   = fault_i.held;
 
     hwif_in.QUEUE_CTRL.arm.hwclr      = queue_event_i || Queues == 0;
     hwif_in.QUEUE_STATUS.enabled.next = queue_enabled_i;

@@ -37,7 +37,9 @@
 /// Errors: as syndrome_o; nothing else leaves a refused request.
 module tpt_mpt_check import tpt_pkg::*; #(
   /// Width of the data that travels along, bits.
-  parameter int unsigned PayW = 1
+  parameter int unsigned PayW = 1,
+  /// Table entries can be CHECKED.
+  parameter int unsigned MttChecked = 1
 ) (
   /// Clock, and synchronous active-low reset.
   input  logic              clk_i,
@@ -130,7 +132,8 @@ module tpt_mpt_check import tpt_pkg::*; #(
   function automatic logic fails_fields(logic [1:0] state, logic [2:0] kind, logic [2:0] level,
                                            logic [1:0] encoding, logic [5:0] log_page,
                                            logic [2:0] log_tpage);
-    return (state == StValid) && !mpt_fields_legal(kind, level, encoding, log_page, log_tpage);
+    return (state == StValid) && !mpt_fields_legal(kind, level, encoding, log_page, log_tpage,
+                                                      MttChecked != 0);
   endfunction
 
   // Rule 3: the entry is VALID.
@@ -341,6 +344,8 @@ module tpt_mpt_check import tpt_pkg::*; #(
     s1_d.desc.log_tpage   = entry_i.log_tpage;
     s1_d.desc.encoding    = entry_i.encoding;
     s1_d.desc.write       = needs_writable(req_i.op);
+    s1_d.desc.tag         = req_i.tag;
+    s1_d.desc.ondemand    = entry_i.access[AccOnDemand];
     s1_d.desc.relaxed     = entry_i.access[AccRelaxedOrdering] && !is_atomic(req_i.op);
     s1_d.desc.frame       = entry_i.frame;
     // The page of the address, and the next one: a request reaches no further.

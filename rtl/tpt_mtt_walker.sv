@@ -29,6 +29,10 @@
 /// stay with the context of the request's first chunk. Those of physical regions (EncNone) are made
 /// from the address and not judged.
 ///
+/// In an on-demand region an absent entry is a page fault: the walk goes to a slot of
+/// tpt_page_fault, from where it comes back to the same place, or to be refused. Of its chunk
+/// nothing has been handed out. If the line had been in the cache, it is read again first.
+///
 /// Lines are tagged with {MPT index, generation, level, line number}: a line of an earlier
 /// registration of an index never matches. When the generation wraps the owner sweeps the index.
 module tpt_mtt_walker
@@ -43,6 +47,13 @@ module tpt_mtt_walker
   parameter int unsigned DirSets   = 32,
   /// Width of the memory port: 128, 256 or 512.
   parameter int unsigned AxiDataW  = 128,
+  /// Table entries can be CHECKED: 0 leaves it out.
+  parameter int unsigned MttChecked = 1,
+  /// Slots for page faults, 0 (no on-demand regions) to 32.
+  parameter int unsigned FaultSlots = 4,
+  /// Clients, a power of two: the top bits of a context.
+  parameter int unsigned Clients   = 1,
+  localparam int unsigned SlotW    = (FaultSlots > 1) ? $clog2(FaultSlots) : 1,
   localparam int unsigned CtxW     = $clog2(NumCtx),
   localparam int unsigned LineEnt  = AxiDataW / 64,
   localparam int unsigned LineLog  = $clog2(LineEnt)
@@ -100,6 +111,20 @@ module tpt_mtt_walker
   input  logic [AxiDataW-1:0] r_data_i,
   input  logic                r_err_i,
 
+  // Page faults: one that is told (its slot is one of this walker); clients whose walks must not
+  // wait; the host has taken the one of a slot; its answer, and the clock after whether one was
+  // owed; forget what is owed.
+  output logic                fault_valid_o,
+  output fault_t              fault_o,
+  input  logic [Clients-1:0]  stop_i,
+  input  logic                taken_valid_i,
+  input  logic [SlotW-1:0]    taken_slot_i,
+  input  logic                ans_valid_i,
+  input  logic [SlotW-1:0]    ans_slot_i,
+  input  logic                ans_refuse_i,
+  output logic                ans_ok_o,
+  input  logic                fault_clear_i,
+
   // Drop the lines of one index, or all. Hold valid until done (one clock).
   input  logic                sweep_valid_i,
   input  logic                sweep_all_i,
@@ -125,6 +150,11 @@ module tpt_mtt_walker
     $fatal(1, "tpt_mtt_walker: DirSets must be a power of two, at least 8");
   end
 
+  if (FaultSlots > 32) begin : g_bad_slots
+    $fatal(1, "tpt_mtt_walker: FaultSlots must be at most 32");
+  end
+
+  localparam int unsigned ClientW = (Clients > 1) ? $clog2(Clients) : 1;
   localparam int unsigned SetW  = $clog2(Sets);
   localparam int unsigned LineW = PageIdxW - LineLog;
   localparam int unsigned DirW  = $clog2(DirSets);
@@ -148,6 +178,8 @@ module tpt_mtt_walker
     logic [1:0]            encoding;
     logic                  write;      // the access needs a writable entry
     logic                  relaxed;    // carried along
+    logic                  ondemand;   // an absent entry is a page fault
+    logic [TagW-1:0]       tag;        // of the request, for that
     logic [FrameW-1:0]     base;       // root, or the table page of a level below the top
   } region_t;
 
@@ -164,6 +196,9 @@ module tpt_mtt_walker
     logic                first;
     logic [2:0]          lvl;    // level that is looked up, 1 is the leaf
     logic [PageIdxW-1:0] eidx;   // number of the entry at this level, whole region
+    logic                probe;  // a leaf whose table page is not known: the directory may tell
+    logic                refuse; // no look-up: refused,
+    logic                absent; // as MTT_ABSENT instead of RETRY
   } work_t;
 
   typedef struct packed {
@@ -174,6 +209,9 @@ module tpt_mtt_walker
     logic [63:LineLog+3]   addr;  // of the line, as far as it is known
     logic [LineLog:0]      num;   // entries of the line that the walk needs
     logic                  last;  // a leaf: the chunk reaches the end of the request
+    logic                  probe;
+    logic                  refuse;
+    logic                  absent;
   } pay_t;
 
   // Beside the key: where the directory line is, and log2(table page) - 12.
@@ -239,7 +277,7 @@ module tpt_mtt_walker
     end
   end
 
-  logic            s2_valid_q, s2_probe_q, s2_begin_q;
+  logic            s2_valid_q, s2_probe, s2_begin_q;
   logic [CtxW-1:0] s2_ctx_q;
   work_t           s2_work_q;
 
@@ -257,6 +295,8 @@ module tpt_mtt_walker
     in_chunk.region.encoding  = in_desc_i.encoding;
     in_chunk.region.write     = in_desc_i.write;
     in_chunk.region.relaxed   = in_desc_i.relaxed;
+    in_chunk.region.ondemand  = in_desc_i.ondemand && (FaultSlots != 0);
+    in_chunk.region.tag       = in_desc_i.tag;
     in_chunk.region.base      = (in_desc_i.level == LevelInline) ? FrameW'(in_ctx_i)
                                                                  : in_desc_i.frame[0];
     in_chunk.pos              = in_pos_i;
@@ -282,7 +322,7 @@ module tpt_mtt_walker
   // ---------------------------------------------------------------------------------------------
   // S1: one of a walk under way, a chunk from the RAMs, a new request; its key
   // ---------------------------------------------------------------------------------------------
-  logic            sub_valid, sub_probe;
+  logic            sub_valid;
   logic [CtxW-1:0] sub_ctx;
   work_t           sub_work;
   key_t            sub_key;
@@ -301,12 +341,11 @@ module tpt_mtt_walker
       sub_work.chunk = s1_adv_q ? s1_adv : s1_new;
       sub_ctx        = s1_ctx_q;
     end
-    sub_work.eidx = sub_work.chunk.pos.idx;
-    sub_probe = sub_work.chunk.region.level > 3'd1;
+    sub_work.eidx  = sub_work.chunk.pos.idx;
+    sub_work.probe = sub_work.chunk.region.level > 3'd1;
     if (int_valid_q) begin
-      sub_work  = int_work_q;
-      sub_probe = 1'b0;
-      sub_ctx   = int_ctx_q;
+      sub_work = int_work_q;
+      sub_ctx  = int_ctx_q;
     end
   end
 
@@ -337,7 +376,6 @@ module tpt_mtt_walker
     end
   end
   always_ff @(posedge clk_i) begin
-    s2_probe_q <= sub_probe;
     s2_ctx_q   <= sub_ctx;
     s2_work_q  <= sub_work;
   end
@@ -345,6 +383,7 @@ module tpt_mtt_walker
   region_t s2_region;
   pos_t    s2_pos;
   logic    s2_end;   // the chunk reaches the end of the request
+  assign s2_probe  = s2_work_q.probe;
   assign s2_region = s2_work_q.chunk.region;
   assign s2_pos    = s2_work_q.chunk.pos;
 
@@ -401,11 +440,14 @@ module tpt_mtt_walker
     s2_pay.first  = s2_work_q.first;
     s2_pay.sel    = s2_work_q.eidx[LineLog-1:0];
     s2_pay.last   = s2_end;
+    s2_pay.probe  = s2_work_q.probe;
+    s2_pay.refuse = s2_work_q.refuse;
+    s2_pay.absent = s2_work_q.absent;
     s2_pay.num    = s2_work_q.lvl != 3'd1 ? (LineLog + 1)'(1) :
                     s2_end ? s2_pos.np[LineLog:0] : s2_room;
     // below the directory only the place in the table page is known
     s2_pay.addr   = s2_top ? s2_root :
-                    s2_probe_q ? (61 - LineLog)'(s2_offs & s2_mask) : s2_page;
+                    s2_probe ? (61 - LineLog)'(s2_offs & s2_mask) : s2_page;
     if (LineEnt < 4 && s2_region.level == LevelInline) begin
       s2_pay.region.base = s2_pair[0];
       s2_pay.addr        = (61 - LineLog)'(s2_pair[1]);
@@ -529,8 +571,8 @@ module tpt_mtt_walker
     .sub_aux_i    (sub_aux),
     .pay_valid_i  (s2_valid_q),
     .pay_ctx_i    (s2_ctx_q),
-    .pay_bypass_i (s2_region.level == LevelInline),
-    .pay_probe_i  (s2_probe_q),
+    .pay_bypass_i (s2_region.level == LevelInline || s2_work_q.refuse),
+    .pay_probe_i  (s2_probe),
     .pay_i        (s2_pay),
     .p1_aux_o     (p1_aux),
     .p2_key_o     (p2_key),
@@ -593,6 +635,7 @@ module tpt_mtt_walker
   // P5: the line and what to do with it
   // ---------------------------------------------------------------------------------------------
   logic                p5_valid_q, p5_line_q, p5_miss_q, p5_inline_q, p5_killed_q, p5_err_q;
+  logic                p5_hit_q;
   logic [CtxW-1:0]     p5_ctx_q;
   key_t                p5_key_q;
   pay_t                p5_pay_q;
@@ -604,6 +647,7 @@ module tpt_mtt_walker
   end
   always_ff @(posedge clk_i) begin
     p5_line_q   <= res_hit || res_fill;
+    p5_hit_q    <= res_hit;
     p5_miss_q   <= res_miss;
     p5_inline_q <= res_bypass;
     p5_killed_q <= res_killed;
@@ -614,21 +658,28 @@ module tpt_mtt_walker
     p5_data_q   <= res_bypass ? res_inline : res_data;
   end
 
-  // Judgement of one entry: {absent, bad}. `low` has ones below the page size.
+  // Judgement of one entry: {absent, bad}. `low` has ones below the page size; `wrong`: the check
+  // bits do not fit. A page of an on-demand region that may not be written counts as absent.
   function automatic logic [1:0] judge(logic [63:0] ent, logic [MaxLogPage-1:0] low, logic flagged,
-                                       logic write);
-    logic absent, bad;
-    if (flagged) begin
+                                       logic checked, logic wrong, logic write, logic ondemand);
+    logic absent, bad, fixed;
+    absent = ent == '0;
+    bad    = |(ent[MaxLogPage-1:12] & low[MaxLogPage-1:12]);
+    fixed  = 1'b0;
+    if (checked) begin
+      bad    = bad || wrong;
+      fixed  = write && !ent[1];
+    end else if (flagged) begin
       absent = !ent[0];
-      bad    = (|(ent[MaxLogPage-1:2] & low[MaxLogPage-1:2])) || (write && !ent[1]);
+      bad    = bad || (|(ent[11:2] & low[11:2]));
+      fixed  = write && !ent[1];
     end else begin
-      absent = ent == '0;
-      bad    = |(ent[MaxLogPage-1:0] & low);
+      bad    = bad || (|(ent[11:0] & low[11:0]));
     end
-    return {absent, bad};
+    return {absent || (fixed && !bad && ondemand), bad || fixed};
   endfunction
 
-  logic                  p4_leaf, p5_leaf_q, p5_flagged_q, p5_any_q;
+  logic                  p4_leaf, p5_leaf_q, p5_flagged_q, p5_checked_q, p5_any_q;
   logic [5:0]            p4_logp;
   logic [MaxLogPage-1:0] p5_low_q;
   logic [LineEnt-1:0][1:0] p5_judge;
@@ -642,15 +693,42 @@ module tpt_mtt_walker
   always_ff @(posedge clk_i) begin
     p5_leaf_q    <= p4_leaf;
     p5_flagged_q <= res_pay.region.encoding == EncFlagged && !res_bypass;
+    p5_checked_q <= res_pay.region.encoding == EncChecked && !res_bypass && MttChecked != 0;
     p5_any_q     <= res_pay.region.encoding == EncNone && res_bypass;
     p5_low_q     <= ~({MaxLogPage{1'b1}} << p4_logp);
   end
   assign p5_sel     = p5_pay_q.sel;
 
+  // Of CHECKED entries: which are not what was made for their place. Their addresses are shorter.
+  logic [LineEnt-1:0]             p5_wrong;
+  logic [LineEnt-1:0][FrameW-1:0] p5_frame;
+  if (MttChecked != 0) begin : g_checked
+    logic [CheckW-1:0] p4_place, p5_place_q;
+    tpt_mtt_check #(.LineEnt(LineEnt)) u_check (
+      .index_i(res_key.index),
+      .line_i (res_key.line),
+      .lvl_i  (res_key.lvl),
+      .place_o(p4_place),
+      .entry_i(p5_data_q),
+      .place_i(p5_place_q),
+      .bad_o  (p5_wrong)
+    );
+    always_ff @(posedge clk_i) p5_place_q <= p4_place;
+  end else begin : g_no_checked
+    assign p5_wrong = '0;
+  end
   always_comb begin
     for (int unsigned j = 0; j < LineEnt; j++) begin
-      p5_judge[j] = judge(p5_data_q[64*j +: 64], p5_low_q, p5_flagged_q,
-                          p5_leaf_q && p5_pay_q.region.write);
+      p5_frame[j] = p5_data_q[64*j + 12 +: FrameW];
+      if (p5_checked_q) p5_frame[j][FrameW-1:CheckedAddrW] = '0;
+    end
+  end
+
+  always_comb begin
+    for (int unsigned j = 0; j < LineEnt; j++) begin
+      p5_judge[j] = judge(p5_data_q[64*j +: 64], p5_low_q, p5_flagged_q, p5_checked_q,
+                          p5_wrong[j], p5_leaf_q && p5_pay_q.region.write,
+                          p5_pay_q.region.ondemand);
       if (p5_any_q) p5_judge[j] = '0;
     end
     // first entry from p5_sel on, below p5_sel + p5_pay_q.num, that is not good
@@ -669,20 +747,31 @@ module tpt_mtt_walker
       p5_good  = '0;
       p5_syn   = SynBus;
     end
+    if (p5_pay_q.refuse) begin
+      p5_fault = 1'b1;
+      p5_good  = '0;
+      p5_syn   = p5_pay_q.absent ? SynMttAbsent : SynRetry;
+    end
   end
-
-  logic [63:0] p5_entry;
-  assign p5_entry = p5_data_q[64*p5_sel +: 64];
 
   // ---------------------------------------------------------------------------------------------
   // P6: result, next level, or removal of a line that must not be kept
   // ---------------------------------------------------------------------------------------------
   logic p5_use, p5_result, p5_down, p5_kill;
+  logic p5_hold;         // the walk goes into a slot for page faults
+  logic p5_retry;        // page fault that cannot be held
+  logic p5_killed_mine;  // the line that was dropped was that of a walk in a slot
   work_t int_work_d;
   assign p5_use    = p5_valid_q && (p5_line_q || p5_inline_q);
-  assign p5_result = p5_use && (p5_leaf_q || p5_fault);
+  assign p5_result = p5_use && (p5_leaf_q || p5_fault) && !p5_hold;
   assign p5_down   = p5_use && !p5_leaf_q && !p5_fault;
-  assign p5_kill   = p5_result && p5_fault && p5_line_q && !p5_err_q;
+  assign p5_kill   = p5_use && p5_fault && p5_line_q && !p5_err_q;
+
+  logic            int_own;     // a walk goes on at another level; else one from a slot may
+  logic            go_valid;
+  logic [CtxW-1:0] go_ctx;
+  work_t           go_work;
+  assign int_own = p5_down || (p5_valid_q && p5_miss_q);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -692,9 +781,10 @@ module tpt_mtt_walker
       int_valid_q    <= 1'b0;
     end else begin
       out_valid_o    <= p5_result;
-      commit_valid_o <= (p5_result && !p5_kill) || (p5_valid_q && p5_killed_q);
+      commit_valid_o <= (p5_result && !p5_kill) ||
+                        (p5_valid_q && p5_killed_q && !p5_killed_mine);
       kill_valid_q   <= p5_kill;
-      int_valid_q    <= p5_down || (p5_valid_q && p5_miss_q);
+      int_valid_q    <= int_own || go_valid;
     end
   end
 
@@ -702,13 +792,11 @@ module tpt_mtt_walker
     out_ctx_o      <= p5_ctx_q;
     commit_ctx_o   <= p5_ctx_q;
     kill_ctx_q     <= p5_ctx_q;
-    for (int unsigned j = 0; j < LineEnt; j++) begin
-      out_frame_o[j] <= p5_data_q[64*j + 12 +: FrameW];
-    end
+    out_frame_o    <= p5_frame;
     out_sel_o      <= p5_leaf_q ? p5_sel : '0;
     out_good_o     <= p5_leaf_q ? p5_good : '0;
     out_fault_o    <= p5_fault;
-    out_syndrome_o <= p5_fault ? p5_syn : SynOk;
+    out_syndrome_o <= p5_retry ? SynRetry : p5_fault ? p5_syn : SynOk;
     out_first_o    <= p5_pay_q.first;
     out_final_o    <= p5_fault || p5_pay_q.last;
     out_relaxed_o  <= p5_pay_q.region.relaxed;
@@ -716,8 +804,8 @@ module tpt_mtt_walker
     out_off_o      <= p5_pay_q.pos.off;
     out_rem_o      <= p5_pay_q.pos.rem;
 
-    int_ctx_q   <= p5_ctx_q;
-    int_work_q  <= int_work_d;
+    int_ctx_q   <= int_own ? p5_ctx_q : go_ctx;
+    int_work_q  <= int_own ? int_work_d : go_work;
   end
 
   // Another level: the top after a miss of a probe, down with the table page just found.
@@ -745,8 +833,11 @@ module tpt_mtt_walker
       int_work_d.lvl = p5_pay_q.region.level;
     end else begin
       int_work_d.lvl               = p5_key_q.lvl - 3'd1;
-      int_work_d.chunk.region.base = p5_entry[63:12];
+      int_work_d.chunk.region.base = p5_frame[p5_sel];
     end
+    int_work_d.probe  = 1'b0;
+    int_work_d.refuse = 1'b0;
+    int_work_d.absent = 1'b0;
     int_work_d.eidx = p5_pay_q.pos.idx >> (p5_miss_q ? p5_top_q : p5_next_q);
   end
 
@@ -766,11 +857,100 @@ module tpt_mtt_walker
                       log_tpage: p5_pay_q.region.log_tpage};
     for (int unsigned j = 0; j < LineEnt; j++) begin
       p5_dir.good[j]  = !(|p5_judge[j]);
-      p5_dir.frame[j] = p5_data_q[64*j + 12 +: FrameW];
+      p5_dir.frame[j] = p5_frame[j];
     end
   end
 
   assign pre_ctx_o = p5_ctx_q;
+
+  // ---------------------------------------------------------------------------------------------
+  // Page faults
+  // ---------------------------------------------------------------------------------------------
+  if (FaultSlots != 0) begin : g_faults
+    logic             pf, pf_stop, room, put, told, go_refuse, go_absent;
+    logic [SlotW-1:0] slot;
+    work_t            put_work, slot_work;
+    fault_t           fault_q;
+    logic [LineLog:0] ahead_q;
+
+    assign pf       = p5_kill && p5_syn == SynMttAbsent && p5_pay_q.region.ondemand;
+    assign pf_stop  = (Clients == 1) ? stop_i[0] : stop_i[p5_ctx_q[CtxW-1-:ClientW]];
+    assign p5_hold  = pf && room && (p5_hit_q || !pf_stop);
+    assign told     = pf && room && !p5_hit_q && pf_stop;
+    assign p5_retry = pf && !p5_hold;
+    assign put      = p5_hold || told;
+
+    always_comb begin
+      put_work.chunk  = '{index: p5_key_q.index, gen: p5_key_q.gen, region: p5_pay_q.region,
+                          pos: p5_pay_q.pos};
+      put_work.first  = p5_pay_q.first;
+      put_work.lvl    = p5_key_q.lvl;
+      put_work.eidx   = {p5_key_q.line, p5_sel};
+      put_work.probe  = p5_pay_q.probe;
+      put_work.refuse = 1'b0;
+      put_work.absent = 1'b0;
+      go_work         = slot_work;
+      go_work.refuse  = go_refuse;
+      go_work.absent  = go_absent;
+      if (go_refuse) go_work.probe = 1'b0;
+    end
+
+    tpt_page_fault #(
+      .Slots(FaultSlots), .WorkW($bits(work_t)), .CtxW(CtxW), .Clients(Clients)
+    ) u_slots (
+      .clk_i, .rst_ni,
+      .room_o        (room),
+      .slot_o        (slot),
+      .put_valid_i   (put),
+      .put_again_i   (p5_hit_q),
+      .put_told_i    (told),
+      .put_ctx_i     (p5_ctx_q),
+      .put_work_i    (put_work),
+      .killed_valid_i(p5_valid_q && p5_killed_q),
+      .killed_ctx_i  (p5_ctx_q),
+      .killed_mine_o (p5_killed_mine),
+      .go_valid_o    (go_valid),
+      .go_ready_i    (!int_own),
+      .go_refuse_o   (go_refuse),
+      .go_absent_o   (go_absent),
+      .go_ctx_o      (go_ctx),
+      .go_work_o     (slot_work),
+      .stop_i,
+      .taken_valid_i, .taken_slot_i,
+      .ans_valid_i, .ans_slot_i, .ans_refuse_i, .ans_ok_o,
+      .clear_i       (fault_clear_i)
+    );
+
+    // Told a clock later. The page: of a leaf the first one that is absent.
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) fault_valid_o <= 1'b0;
+      else fault_valid_o <= put && !p5_hit_q;
+    end
+    always_ff @(posedge clk_i) begin
+      fault_q <= '{client: (Clients == 1) ? '0 : 2'(p5_ctx_q[CtxW-1-:ClientW]),
+                   tag: p5_pay_q.region.tag, write: p5_pay_q.region.write, held: !told,
+                   slot: 7'(slot), index: p5_key_q.index, page: p5_pay_q.pos.idx};
+      ahead_q <= p5_leaf_q ? p5_good : '0;
+    end
+    always_comb begin
+      fault_o      = fault_q;
+      fault_o.page = fault_q.page + PageIdxW'(ahead_q);
+    end
+    `TPT_ASSERT(FaultHoldsNothing_A, !p5_hold || (p5_kill && !p5_result))
+  end else begin : g_no_faults
+    logic unused_faults;
+    assign unused_faults  = ^{stop_i, taken_valid_i, taken_slot_i, ans_valid_i, ans_slot_i,
+                              ans_refuse_i, fault_clear_i, p5_hit_q, p5_pay_q.probe};
+    assign p5_hold        = 1'b0;
+    assign p5_retry       = 1'b0;
+    assign p5_killed_mine = 1'b0;
+    assign go_valid       = 1'b0;
+    assign go_ctx         = '0;
+    assign go_work        = '0;
+    assign ans_ok_o       = 1'b0;
+    assign fault_valid_o  = 1'b0;
+    assign fault_o        = '0;
+  end
 
   `TPT_ASSERT(NewRoom_A, !in_valid_i || in_direct || newq_room)
   `TPT_ASSERT(ReadRoom_A, !rd_valid || arq_room)
@@ -778,11 +958,12 @@ module tpt_mtt_walker
               p5_pay_q.region.level > 3'd1 && p5_pay_q.region.level < LevelFlat))
   `TPT_ASSERT(LevelDown_A, !p5_down || p5_key_q.lvl > 3'd1)
   `TPT_ASSERT(SomePages_A, !(p5_use && p5_leaf_q) || p5_pay_q.pos.np != '0)
-  `TPT_ASSERT(InlineRange_A, !(p5_valid_q && p5_inline_q) || p5_pay_q.pos.idx < 40'd4)
+  `TPT_ASSERT(InlineRange_A, !(p5_valid_q && p5_inline_q) || p5_pay_q.refuse ||
+              p5_pay_q.pos.idx < 40'd4)
   `TPT_ASSERT(GoodOrFault_A, !out_valid_o || out_good_o != '0 || out_fault_o)
 
   logic unused_ok;
-  assign unused_ok = ^{newq_cnt, p5_entry[11:0], rd_pay, p5_pay_q.addr, p1_aux.log_tpage,
+  assign unused_ok = ^{newq_cnt, rd_pay, p5_pay_q.addr, p1_aux.log_tpage,
                        p3_aux_q.dset, p3_key_q.line};
 
 endmodule

@@ -28,6 +28,12 @@
 ///          ··· fence ··· tail: read, check ─► [sweep] ─► write VALID ─► completion
 ///   FAST_REG_MR
 ///          key ─► read, check ─► arguments ─► [sweep] ─► write VALID ─► completion
+///   INVALIDATE_RANGE
+///          key ─► read, check ─► arguments ─► [sweep] ─► write VALID, next generation
+///          ·························································· invalidate ─► queue
+///          ··· fence ··· tail: completion
+///   PAGE_READY
+///          answer to the slot ─► completion
 ///   BIND_MW, window not bound
 ///          key ─► read, check ─► arguments, keys ─► region: key ─► read, check ─► write its count
 ///          ─► write window VALID ─► completion
@@ -72,6 +78,7 @@
 ///   whatever the memory kept.
 /// * FAST_REG_MR: likewise. BIND_MW: the window is not bound afterwards, even if it was before, and
 ///   the regions have the counts that go with that.
+/// * INVALIDATE_RANGE: the same entry is written again, because the generation may have been used.
 /// * Tail of a DEREG: the keys are dead and the fence is over; the index is retired.
 /// * Other tails: the entry stays INVALID (keys dead, fence over); the index is retired. If what
 ///   failed was the parent, that keeps its count.
@@ -83,7 +90,11 @@ module tpt_reg_engine import tpt_pkg::*; #(
   /// Deepest tree of table pages, 1 to 4.
   parameter int unsigned MaxLevels  = 3,
   /// Commands that can wait for a fence, a power of two, 2 to 64.
-  parameter int unsigned FenceDepth = 16
+  parameter int unsigned FenceDepth = 16,
+  /// Slots for page faults, 0 (no on-demand regions) to 128.
+  parameter int unsigned FaultSlots = 0,
+  /// Table entries can be CHECKED.
+  parameter int unsigned MttChecked = 1
 ) (
   /// Clock, and synchronous active-low reset.
   input  logic              clk_i,
@@ -154,6 +165,12 @@ module tpt_reg_engine import tpt_pkg::*; #(
   output logic              flush_o,
   input  logic              flush_done_i,
 
+  /// Answer to a page fault; the clock after, whether one was owed.
+  output logic              ans_valid_o,
+  output logic [6:0]        ans_slot_o,
+  output logic              ans_refuse_o,
+  input  logic              ans_ok_i,
+
   /// Fence: one clock asks, the ticket is valid in the same clock.
   output logic              fence_req_o,
   input  logic [7:0]        fence_ticket_i,
@@ -181,6 +198,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
     StTailGo,    // its parent has one window less
     StFix,       // a posted write failed: begin to undo it
     StDispatch,  // begin a command
+    StAnswer,    // answer to a page fault
+    StAnswered,
     StKeyDec,    // key -> role, index
     StKeyLim,    // index in the table?
     StRdWait,    // read the entry
@@ -227,7 +246,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   } job_e;
 
   /// What is written.
-  typedef enum logic [2:0] {
+  typedef enum logic [3:0] {
     WrKeep,   // cur_q as it is
     WrState,  // cur_q with another state
     WrNew,    // the region of the command
@@ -235,7 +254,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
     WrMore,   // cur_q with one window more
     WrLess,   // cur_q with one window less
     WrWin,    // the window of the command
-    WrClean   // cur_q without its registration or binding
+    WrClean,  // cur_q without its registration or binding
+    WrGen     // cur_q with the next generation
   } wr_e;
 
   /// What a job is at, beside its main entry.
@@ -339,14 +359,13 @@ module tpt_reg_engine import tpt_pkg::*; #(
     return m;
   endfunction
 
-  // Verbs access word to the access bits of an entry: 0 to 5, 7 to 9, and relaxed ordering.
+  // Verbs access word to the access bits of an entry: 0 to 9, and relaxed ordering.
   function automatic logic [AccessW-1:0] pack_access(logic [31:0] a);
     logic [AccessW-1:0] p;
     logic               unused_bits;
     unused_bits                 = ^a;
     p                           = '0;
-    p[AccZeroBased:AccLocalWrite] = a[5:0];
-    p[AccFlushPersistent:AccHugeTlb] = a[9:7];
+    p[AccFlushPersistent:AccLocalWrite] = a[AccFlushPersistent:AccLocalWrite];
     p[AccRelaxedOrdering]       = a[VerbsRelaxedOrdering];
     return p;
   endfunction
@@ -429,9 +448,9 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
   logic is_reg_q, is_amr_q, is_amw_q, is_phys_q;        // these take an index: is_make_q
   logic is_dereg_q, is_dealloc_q, is_inv_q, is_rereg_q; // these have a fence: is_end_q
-  logic is_fast_q, is_bind_q, is_query_q;
+  logic is_fast_q, is_bind_q, is_query_q, is_range_q, is_answer_q;
   logic is_make_q, is_end_q;
-  logic is_again_q;  // its tail writes the entry again, instead of freeing it
+  logic is_again_q;  // its tail does not free the entry: it writes it again, or nothing
   // With op_q, but decoded before.
   logic [3:0] op_next;
   always_ff @(posedge clk_i) begin
@@ -447,12 +466,15 @@ module tpt_reg_engine import tpt_pkg::*; #(
       is_fast_q    <= (op_next == CmdFastRegMr);
       is_bind_q    <= (op_next == CmdBindMw);
       is_query_q   <= (op_next == CmdQuery);
+      is_range_q   <= (op_next == CmdInvalRange) && (FaultSlots != 0);
+      is_answer_q  <= (op_next == CmdPageReady) && (FaultSlots != 0);
       is_make_q    <= (op_next == CmdRegMr) || (op_next == CmdAllocMr) ||
                       (op_next == CmdAllocMw) || (op_next == CmdRegPhys);
       is_end_q     <= (op_next == CmdDeregMr) || (op_next == CmdDeallocMw) ||
-                      (op_next == CmdInvalidate) || (op_next == CmdReregMr);
+                      (op_next == CmdInvalidate) || (op_next == CmdReregMr) ||
+                      ((op_next == CmdInvalRange) && (FaultSlots != 0));
       is_again_q   <= (op_next == CmdInvalidate) || (op_next == CmdReregMr) ||
-                      (op_next == CmdBindMw);
+                      (op_next == CmdBindMw) || (op_next == CmdInvalRange);
     end
   end
 
@@ -776,7 +798,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
   // Selects, a clock behind what they are made of: settled before the first word is taken.
   logic sel_zero_q, sel_new_q, sel_tr_q, sel_pd_q, sel_acc_q, sel_state_q, sel_free_q, sel_crc_q;
-  logic sel_more_q, sel_less_q, sel_win_q, sel_clean_q, sel_make_q, sel_fast_q;
+  logic sel_more_q, sel_less_q, sel_win_q, sel_clean_q, sel_make_q, sel_fast_q, sel_gen_q;
   always_ff @(posedge clk_i) begin
     sel_zero_q  <= (wr_kind_q == WrFree) || ((wr_kind_q == WrNew) && is_make_q) ||
                    (wr_kind_q == WrWin);
@@ -793,6 +815,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     sel_less_q  <= (wr_kind_q == WrLess);
     sel_win_q   <= (wr_kind_q == WrWin);
     sel_clean_q <= (wr_kind_q == WrClean);
+    sel_gen_q   <= (wr_kind_q == WrGen);
     sel_crc_q   <= (wr_kind_q != WrKeep) && (wr_kind_q != WrState);
   end
 
@@ -842,6 +865,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
       ent.log_tpage = is_tree(cmd_q.level) ? 3'(cmd_q.log_tpage - 5'(MinLogTPage)) : 3'd0;
       for (int unsigned f = 0; f < 4; f++) ent.frame[f] = cmd_q.frame[f][63:12];
     end
+    if (sel_gen_q) ent.gen = gen_next;
     if (sel_more_q) ent.bound = cur_q.bound + 1'b1;
     if (sel_less_q) ent.bound = cur_q.bound - 1'b1;
     if (sel_win_q) begin
@@ -945,7 +969,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic chk_window, chk_region, chk_local, chk_remote, chk_remote_right, chk_role;
   assign chk_window = is_window(cur_q.kind);
   assign chk_region = (cur_q.kind == KindMr) || (cur_q.kind == KindFrmr);
-  assign chk_local  = is_dereg_q || is_rereg_q || is_query_q || is_fast_q ||
+  assign chk_local  = is_dereg_q || is_rereg_q || is_query_q || is_fast_q || is_range_q ||
                       (is_inv_q && !cmd_q.flags[FlagRemoteInv] && (cur_q.kind == KindFrmr));
   assign chk_remote = is_bind_q || is_dealloc_q || is_inv_q || (is_query_q && chk_window);
   assign chk_remote_right = chk_window || cur_q.access[AccRemoteWrite] ||
@@ -960,6 +984,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     if (is_dereg_q) chk_kind = chk_region || (cur_q.kind == KindPhys);
     if (is_rereg_q) chk_kind = (cur_q.kind == KindMr);
     if (is_fast_q) chk_kind = (cur_q.kind == KindFrmr);
+    if (is_range_q) chk_kind = (cur_q.kind == KindMr) && cur_q.access[AccOnDemand];
     if (is_query_q) chk_kind = 1'b1;
     if (is_inv_q) begin
       chk_kind = (cur_q.kind == KindFrmr) || (chk_window && (cur_q.kind != KindMw1));
@@ -975,7 +1000,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     chk_q.free  <= (cur_q.state == StFree);
     chk_q.inval <= (cur_q.state == StInvalid);
     chk_q.field <= !mpt_fields_legal(cur_q.kind, cur_q.level, cur_q.encoding, cur_q.log_page,
-                                     cur_q.log_tpage);
+                                     cur_q.log_tpage, MttChecked != 0);
     chk_q.tag   <= !chk_role ||
                    (((role_q == RoleLocal) ? cur_q.lkey_tag : cur_q.rkey_tag) != cmd_q.key[7:0]);
     chk_q.kind  <= !chk_kind;
@@ -1078,6 +1103,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic [31:0] known;
   always_comb begin
     known = KnownAccess;
+    known[AccOnDemand] = (FaultSlots != 0) && !is_fast_q;
     if (is_phys_q) known = KnownPhysAccess;
     if (is_amr_q || is_amw_q) known = '0;
     if (is_bind_q) begin
@@ -1117,14 +1143,18 @@ module tpt_reg_engine import tpt_pkg::*; #(
     arg_q.length <= (cmd_q.length == 64'd0) || (is_amr_q && (cmd_q.length[63:CapW] != '0));
     arg_q.wrap   <= sum_q[64] && (sum_q[63:0] != 64'd0);
     arg_q.flags  <= ((cmd_q.access & ~known) != 32'd0) ||
+                    (cmd_q.access[AccOnDemand] && cmd_q.access[AccMwBind]) ||
                     (is_amw_q && cmd_q.flags[FlagMw2a] && !cmd_q.flags[FlagMw2]);
     arg_q.access <= (cmd_q.access[AccRemoteWrite] || cmd_q.access[AccRemoteAtomic]) &&
                     !cmd_q.access[AccLocalWrite];
     arg_q.page   <= (cmd_q.log_page < 6'(MinLogPage)) || (cmd_q.log_page > 6'(MaxLogPage));
-    arg_q.enc    <= (cmd_q.encoding > EncFlagged);
-    arg_q.level  <= ((cmd_q.level > 3'(MaxLevels)) && (cmd_q.level != LevelFlat)) ||
-                    (is_tree(cmd_q.level) && ((cmd_q.log_tpage < 5'(MinLogTPage)) ||
-                                              (cmd_q.log_tpage > 5'(MaxLogTPage))));
+    arg_q.enc    <= (cmd_q.encoding > EncFlagged) &&
+                    !((cmd_q.encoding == EncChecked) && (MttChecked != 0));
+    arg_q.level  <= use_tr ? ((cmd_q.level > 3'(MaxLevels)) && (cmd_q.level != LevelFlat)) ||
+                             (is_tree(cmd_q.level) && ((cmd_q.log_tpage < 5'(MinLogTPage)) ||
+                                                       (cmd_q.log_tpage > 5'(MaxLogTPage)))) ||
+                             (acc_next[AccOnDemand] && (cmd_q.level == LevelInline))
+                           : acc_next[AccOnDemand] && (cur_q.level == LevelInline);
     span_q       <= {22'd0, cmd_q.start[MaxLogPage-1:0] & mask_q} + {1'b0, cmd_q.length};
     sum_q        <= {1'b0, cmd_q.start} + {1'b0, cmd_q.length};
     align_q      <= align_log;
@@ -1170,13 +1200,14 @@ module tpt_reg_engine import tpt_pkg::*; #(
   // FAST_REG were decided when its region was allocated.
   arg_t arg_use;
   always_comb begin
-    arg_use.length = use_tr || is_phys_q || is_amr_q || (is_bind_q && (cur_q.kind != KindMw1));
-    arg_use.wrap   = use_tr || is_phys_q || is_bind_q;
+    arg_use.length = use_tr || is_phys_q || is_amr_q || is_range_q ||
+                     (is_bind_q && (cur_q.kind != KindMw1));
+    arg_use.wrap   = use_tr || is_phys_q || is_bind_q || is_range_q;
     arg_use.flags  = use_acc || is_amr_q || is_amw_q || is_bind_q;
     arg_use.access = use_acc;
     arg_use.page   = (use_tr && !is_fast_q) || is_amr_q;
     arg_use.enc    = (use_tr && !is_fast_q) || is_amr_q;
-    arg_use.level  = use_tr;
+    arg_use.level  = use_tr || use_acc;
   end
 
   function automatic status_e arg_status(arg_t a, logic bind_mw);
@@ -1363,7 +1394,9 @@ module tpt_reg_engine import tpt_pkg::*; #(
       end
       StTailGo: begin
         cnt_clr = 1'b1;
-        if (is_again_q) begin
+        if (is_range_q) begin
+          fin = 1'b1;
+        end else if (is_again_q) begin
           read    = 1'b1;
           state_d = StRdWait;
         end else begin
@@ -1391,7 +1424,11 @@ module tpt_reg_engine import tpt_pkg::*; #(
         if (!active) fin_status = StsDisabled;
         else if (is_rereg_q && (cmd_q.rereg == 3'd0)) fin_status = StsBadRereg;
         else if (is_phys_q && !phys_i) fin_status = StsPrivilege;
-        else if (!(is_make_q || is_end_q || is_fast_q || is_bind_q || is_query_q)) begin
+        else if (is_answer_q && (cmd_q.key >= 32'(FaultSlots))) fin_status = StsKeyIndex;
+        else if (is_answer_q) begin
+          fin     = 1'b0;
+          state_d = StAnswer;
+        end else if (!(is_make_q || is_end_q || is_fast_q || is_bind_q || is_query_q)) begin
           fin_status = StsBadOp;
         end else begin
           fin = 1'b0;
@@ -1399,6 +1436,12 @@ module tpt_reg_engine import tpt_pkg::*; #(
           else if (is_make_q) state_d = StArg0;
           else state_d = StKeyDec;
         end
+      end
+
+      StAnswer: state_d = StAnswered;
+      StAnswered: begin
+        fin        = 1'b1;
+        fin_status = ans_ok_i ? StsOk : StsKeyState;
       end
 
       StKeyDec: if (dec_valid) state_d = StKeyLim;
@@ -1508,7 +1551,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
         end else if (own_tag && zero_q) begin
           fin        = 1'b1;
           fin_status = StsKeyTag;
-        end else if (is_rereg_q || is_fast_q || is_bind_q) begin
+        end else if (is_rereg_q || is_fast_q || is_bind_q || is_range_q) begin
           load_page = is_fast_q;
           state_d   = StArg0;
         end else begin
@@ -1548,6 +1591,9 @@ module tpt_reg_engine import tpt_pkg::*; #(
         if (!arg_ok_q) begin
           fin        = 1'b1;
           fin_status = arg_sts_q;
+        end else if (is_range_q && mr_q.bounds) begin
+          fin        = 1'b1;
+          fin_status = StsMrBounds;
         end else begin
           state_d = use_tr ? StPage : StRoom;
         end
@@ -1577,7 +1623,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
         if (!is_make_q) begin
           if (!posted_none) begin
             if (fix_q) state_d = StIdle;
-          end else if (que_full && (is_rereg_q || (is_bind_q && (cur_q.state == StValid)))) begin
+          end else if (que_full && (is_rereg_q || is_range_q ||
+                                    (is_bind_q && (cur_q.state == StValid)))) begin
             if (pend_q == '0) begin
               state_d = StIdle;
             end else begin
@@ -1600,7 +1647,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
       StKeyWait: begin
         cnt_clr = 1'b1;
         if (keys_take) begin
-          wr_kind_d  = WrNew;
+          wr_kind_d  = is_range_q ? WrGen : WrNew;
           wr_state_d = (is_reg_q || is_phys_q || is_fast_q) ? StValid :
                        is_rereg_q ? StInvalid : StAlloc;
           if (is_bind_q) begin
@@ -1615,7 +1662,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
               load_mkey = 1'b1;
               state_d   = StKeyDec;
             end
-          end else if ((is_make_q || is_fast_q) && ((&cur_gen) || (is_make_q && again_q))) begin
+          end else if ((is_make_q || is_fast_q || is_range_q) &&
+                       ((&cur_gen) || (is_make_q && again_q))) begin
             state_d = StSweep;
           end else begin
             state_d = StWrCrc;
@@ -1643,7 +1691,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
             AnsReg: issue = 1'b1;
             AnsEnd: begin
               issue = 1'b1;
-              if (is_rereg_q || is_bind_q) state_d = StEndWait;
+              if (is_rereg_q || is_bind_q || is_range_q) state_d = StEndWait;
             end
             AnsFree: begin
               if (!step_q && list_any_q) begin
@@ -1754,8 +1802,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
     if (undo) begin
       step_d    = 1'b1;
-      wr_kind_d = WrKeep;
-      state_d   = StWrSet;
+      wr_kind_d = is_range_q ? WrGen : WrKeep;
+      state_d   = is_range_q ? StWrCrc : StWrSet;
     end
     // A BIND_MW that failed at its window: that is written as one that is not bound; then each
     // region that would count it, or has counted it, has one window less. Errors change nothing.
@@ -1952,6 +2000,9 @@ module tpt_reg_engine import tpt_pkg::*; #(
   assign fsm_answer  = ans_pop && (ans_now == AnsFsm);
   assign wr_addr_o   = addr_q;
   assign sweep_valid_o = (state_q == StSweep);
+  assign ans_valid_o   = (state_q == StAnswer);
+  assign ans_slot_o    = cmd_q.key[6:0];
+  assign ans_refuse_o  = cmd_q.flags[FlagRefuse];
   // After a failed write of a REG its index and generation are used again: what a look-up may have
   // found of the table meanwhile must not be met by the next registration.
   always_ff @(posedge clk_i) begin
@@ -2163,7 +2214,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   `TPT_ASSERT(PostedWaits_A, (ans_cnt_q == '0) || !posted_none || tail_busy_q ||
               (state_q == StWrWait) || (state_q == StWrReq))
   `TPT_ASSERT(IssueFree_A, !issue || (is_make_q ? !reg_busy_q : !end_busy_q))
-  `TPT_ASSERT(ReregAlone_A, !(issue && (is_rereg_q || is_bind_q)) || posted_none)
+  `TPT_ASSERT(ReregAlone_A, !(issue && (is_rereg_q || is_bind_q || is_range_q)) || posted_none)
   `TPT_ASSERT(BindAlone_A, !(state_q == StWrReq && (job_q == JobCmd) && (wr_ans_q == AnsFsm)) ||
               posted_none || step_q)
   `TPT_ASSERT(LessThanSome_A, !(wr_valid_o && sel_less_q) || (cur_q.bound != '0))

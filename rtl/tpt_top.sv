@@ -26,6 +26,8 @@ module tpt_top
   parameter int unsigned Lanes       = 1,
   parameter int unsigned MergeSegs   = 1,
   parameter int unsigned CmdQueue    = 1,
+  parameter int unsigned MttChecked  = 1,
+  parameter int unsigned FaultSlots  = 4,
   localparam int unsigned AxiIdW     = $clog2(NumContexts) + $clog2(Lanes) + 4
 ) (
   input  logic                        clk_i,
@@ -108,7 +110,8 @@ module tpt_top
     .NumClients(NumClients), .NumStreams(NumStreams), .NumContexts(NumContexts),
     .MptSets(MptSets), .MptWays(MptWays), .MttSets(MttSets), .MttWays(MttWays),
     .DirSets(DirSets), .AxiDataW(AxiDataW), .MaxLevels(MaxLevels),
-    .Lanes(Lanes), .MergeSegs(MergeSegs), .CmdQueue(CmdQueue)
+    .Lanes(Lanes), .MergeSegs(MergeSegs), .CmdQueue(CmdQueue), .MttChecked(MttChecked),
+    .FaultSlots(FaultSlots)
   ) u_core (
     .clk_i,
     .rst_ni,

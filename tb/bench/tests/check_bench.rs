@@ -308,6 +308,13 @@ fn compare(dut: &FlatDut, ports: &Ports, expected: &Expected) {
         ("gen", 223, 8, u64::from(entry.gen)),
         ("index", 231, 23, u64::from(expected.index)),
         ("relaxed", 254, 1, u64::from(relaxed)),
+        (
+            "ondemand",
+            255,
+            1,
+            u64::from(region.access.contains(Access::ON_DEMAND)),
+        ),
+        ("tag", 256, 10, u64::from(request.tag)),
     ] {
         assert_eq!(field(desc, lsb, width), value, "{what}, {}", context());
     }

@@ -250,7 +250,7 @@ fn every_register_reads_its_reset_value() {
     assert_eq!(csr.read(regs::STATUS), regs::status::IDLE);
     let cap2: types::cap2::Cap2 = with_value(csr.read(regs::CAP2));
     assert!(cap2.queues() && cap2.frmr());
-    assert_eq!((cap2.windows(), cap2.syndromes()), (4, 17));
+    assert_eq!((cap2.windows(), cap2.syndromes()), (4, 18));
     assert_eq!((cap2.log_entries(), cap2.fault_slots()), (4, 8));
     // the fence limit is there before any driver has come
     assert_eq!(csr.get("fence_time_o"), 0x10_0000);
@@ -966,15 +966,20 @@ fn page_faults_are_shown_and_taken() {
     csr.set("fault_count_i", 5);
     csr.set("fault_valid_i", 1);
     csr.set("fault_index_i", 0x65_4321);
-    csr.set("fault_va_i", 0xfedc_ba98_7654_3210);
+    csr.set("fault_page_i", 0x98_7654_3210);
+    csr.set("fault_held_i", 1);
+    csr.set("fault_client_i", 2);
+    csr.set("fault_tag_i", 0x2a5);
     csr.set("fault_write_i", 1);
     csr.set("fault_slot_i", 0x55);
     assert_eq!(csr.read(regs::FAULT_COUNT), 5);
     let info: types::fault_info::FaultInfo = with_value(csr.read(regs::FAULT_INFO));
     assert_eq!((info.index(), info.slot()), (0x65_4321, 0x55));
     assert!(info.valid() && info.write());
-    assert_eq!(csr.read(regs::FAULT_VA_LO), 0x7654_3210);
-    assert_eq!(csr.read(regs::FAULT_VA_HI), 0xfedc_ba98);
+    assert_eq!(csr.read(regs::FAULT_PAGE_LO), 0x7654_3210);
+    let page: types::fault_page_hi::FaultPageHi = with_value(csr.read(regs::FAULT_PAGE_HI));
+    assert_eq!((page.page(), page.tag()), (0x98, 0x2a5));
+    assert!(page.held() && page.client() == 2);
     for (data, strobes, expected) in [(1, ALL, 1), (0, ALL, 0), (1, 0b1110, 0), (!0, 1, 1)] {
         let mut pulses = 0;
         let (response, _) = csr.write_with(regs::FAULT_POP, data, strobes, |csr, _| {

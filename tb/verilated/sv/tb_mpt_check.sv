@@ -12,7 +12,8 @@
 ///             tag 185:10                                                        (195 bits)
 ///   entry_i   the 64 bytes of the MPT entry, byte 0 in bits 7:0                 (512 bits)
 ///   desc_o    frame[0..3] 0:52 each  write 208:1  encoding 209:2  log_tpage 211:3
-///             log_page 214:6  level 220:3  gen 223:8  index 231:23  relaxed 254:1 (255 bits)
+///             log_page 214:6  level 220:3  gen 223:8  index 231:23  relaxed 254:1
+///             ondemand 255:1  tag 256:10                                        (266 bits)
 ///   pos_o     rem 0:32  off 32:43  np 75:20  idx 95:40                          (135 bits)
 module tb_mpt_check import tpt_pkg::*; #(
   /// Width of the data that travels along.
@@ -41,13 +42,13 @@ module tb_mpt_check import tpt_pkg::*; #(
   output logic              empty_o,
   output logic              again_o,
   output logic [17:0]       mask_o,
-  output logic [254:0]      desc_o,
+  output logic [265:0]      desc_o,
   output logic [134:0]      pos_o,
   /// The same clock as req_i: rules 0 and 1 let the request pass to the key.
   output logic              needs_lookup_o
 );
 
-  if ((ReqW != 195) || ($bits(desc_t) != 255) || ($bits(pos_t) != 135)) begin : g_bad_widths
+  if ((ReqW != 195) || ($bits(desc_t) != 266) || ($bits(pos_t) != 135)) begin : g_bad_widths
     $fatal(1, "tb_mpt_check: the package's structs are not those of the table above");
   end
 

@@ -8,7 +8,8 @@
 /// Bit offsets (least significant bit : width), from the packed structs of tpt_pkg:
 ///
 ///   in_desc_i  frame[0..3] 0:52 each  write 208:1  encoding 209:2  log_tpage 211:3
-///              log_page 214:6  level 220:3  gen 223:8  index 231:23  relaxed 254:1 (255 bits)
+///              log_page 214:6  level 220:3  gen 223:8  index 231:23  relaxed 254:1
+///              ondemand 255:1  tag 256:10                                      (266 bits)
 ///   in_pos_i   rem 0:32  off 32:43  np 75:20  idx 95:40                          (135 bits)
 module tb_mtt_walker import tpt_pkg::*; (
   input  logic              clk_i,
@@ -17,7 +18,7 @@ module tb_mtt_walker import tpt_pkg::*; (
 
   input  logic              in_valid_i,
   input  logic [3:0]        in_ctx_i,
-  input  logic [254:0]      in_desc_i,
+  input  logic [265:0]      in_desc_i,
   input  logic [134:0]      in_pos_i,
   input  logic              adv_valid_i,
   output logic              adv_ready_o,
@@ -59,7 +60,7 @@ module tb_mtt_walker import tpt_pkg::*; (
   output logic              sweep_done_o
 );
 
-  if (($bits(desc_t) != 255) || ($bits(pos_t) != 135)) begin : g_bad_widths
+  if (($bits(desc_t) != 266) || ($bits(pos_t) != 135)) begin : g_bad_widths
     $fatal(1, "tb_mtt_walker: the package's structs are not those of the table above");
   end
 
@@ -78,13 +79,15 @@ module tb_mtt_walker import tpt_pkg::*; (
     r_err_q   <= r_err_i;
   end
 
-  logic unused_ar_soon;
+  logic   unused_ar_soon, unused_fault_valid, unused_ans_ok;
+  fault_t unused_fault;
   tpt_mtt_walker #(
     .NumCtx   (16),
     .Sets     (32),
     .Ways     (4),
     .DirSets  (8),
-    .AxiDataW (128)
+    .AxiDataW (128),
+    .FaultSlots(0)
   ) u_walker (
     .clk_i,
     .rst_ni,
@@ -126,6 +129,16 @@ module tb_mtt_walker import tpt_pkg::*; (
     .r_ctx_i       (r_ctx_q),
     .r_data_i      (r_data_q),
     .r_err_i       (r_err_q),
+    .fault_valid_o (unused_fault_valid),
+    .fault_o       (unused_fault),
+    .stop_i        (1'b0),
+    .taken_valid_i (1'b0),
+    .taken_slot_i  (1'b0),
+    .ans_valid_i   (1'b0),
+    .ans_slot_i    (1'b0),
+    .ans_refuse_i  (1'b0),
+    .ans_ok_o      (unused_ans_ok),
+    .fault_clear_i (1'b0),
     .sweep_valid_i,
     .sweep_all_i,
     .sweep_index_i,
