@@ -892,7 +892,7 @@ impl Bench {
         let pages_before = live.pages;
         let before: Vec<Beat> = if live.candidates.len() == 1 {
             // The usual case, without allocation on a match.
-            let window = (live.accepted, now);
+            let window = (live.accepted, now, self.line_entries());
             let walk = &mut live.candidates[0].walk;
             let (right, expected, pages) = expect(walk, &beat, self.unit.merge, window);
             if right {
@@ -905,7 +905,7 @@ impl Bench {
         } else {
             let mut expected = Vec::new();
             let mut answered = 0;
-            let window = (live.accepted, now);
+            let window = (live.accepted, now, self.line_entries());
             live.candidates.retain_mut(|candidate| {
                 let (right, next, pages) =
                     expect(&mut candidate.walk, &beat, self.unit.merge, window);
@@ -996,6 +996,11 @@ impl Bench {
             Some(text) => self.mismatch(text),
             None => Ok(()),
         }
+    }
+
+    /// Entries of a line of the table.
+    fn line_entries(&self) -> u64 {
+        u64::from(self.options.config.sizes().axi_bytes) / 8
     }
 
     /// What is known of the index that a key names, for reports.
@@ -1803,9 +1808,15 @@ fn ends(op: CmdOp) -> bool {
 
 /// Is it a beat that `walk` says may come next? Then the walk has gone on. With what was expected, and
 /// how many pages the beat answers. With merging, neighbouring pages may come as one segment: as many
-/// as `beat` has bytes for. `window`: clocks of acceptance and of the beat.
-fn expect(walk: &mut Walk, beat: &Beat, merge: bool, window: (u64, u64)) -> (bool, Vec<Beat>, u64) {
-    let next = |walk: &Walk| walk.next_of(window.0, window.1);
+/// as `beat` has bytes for. `window`: clocks of acceptance and of the beat, and
+/// entries of a table line.
+fn expect(
+    walk: &mut Walk,
+    beat: &Beat,
+    merge: bool,
+    window: (u64, u64, u64),
+) -> (bool, Vec<Beat>, u64) {
+    let next = |walk: &Walk| walk.next_of(window.0, window.1, window.2);
     let mut all = Vec::new();
     for (mut expected, mut behind) in next(walk) {
         let mut pages = 1;

@@ -358,7 +358,7 @@ fn beats_of_pages_that_come_and_go() {
     let verdict = unit.judge(&request);
     let beats = || verdict.beats(&request);
     let syndromes = |from, to| -> Vec<Syndrome> {
-        let next = beats().next_of(from, to);
+        let next = beats().next_of(from, to, 1);
         next.iter().map(|(beat, _)| beat.syndrome).collect()
     };
     let absent = [Syndrome::Retry, Syndrome::MttAbsent];
@@ -368,19 +368,19 @@ fn beats_of_pages_that_come_and_go() {
     assert_eq!(syndromes(10, 29), absent, "not yet");
     assert_eq!(syndromes(10, 30).len(), 3, "both");
     assert_eq!(syndromes(31, 40), [Syndrome::Ok]);
-    let next = beats().next_of(31, 40);
+    let next = beats().next_of(31, 40, 1);
     assert_eq!(
         (next[0].0.pa, next[0].0.len, next[0].0.last),
         (0x5800, 0x800, false)
     );
-    let after = next[0].1.next_of(31, 40);
+    let after = next[0].1.next_of(31, 40, 1);
     assert_eq!(after.len(), 2, "the second page is absent");
     assert!(after.iter().all(|(beat, _)| beat.last && !beat.first));
     // Taken back: an old entry may be used until the range is invalidated.
     pages.set(0, Page::Absent, 50);
     pages.set(0, Page::at(0x6000), 60);
     let addresses = |from, to| -> Vec<u64> {
-        let next = beats().next_of(from, to);
+        let next = beats().next_of(from, to, 1);
         let with = next.iter().filter(|(beat, _)| beat.pa != 0);
         with.map(|(beat, _)| beat.pa - 0x800).collect()
     };

@@ -426,6 +426,7 @@ impl Bench {
             .streams
             .iter()
             .flatten()
+            .chain([live])
             .map(|live| u64::from(live.request.len >> 12).min(contexts) + 1)
             .sum();
         let waiting = faults.open.len() as u64;

@@ -119,24 +119,38 @@ impl<R: Deref<Target = Region> + Clone> Beats<R> {
     /// The beats that may come next at clock `to` if the request was accepted at clock `from`, each
     /// with what comes after it. More than one only in an on-demand region: a page that was there in
     /// between, and a page fault that was not (RETRY, or MTT_ABSENT if the host has refused it).
-    pub fn next_of(&self, from: u64, to: u64) -> Vec<(Beat, Self)> {
+    ///
+    /// `line`: entries of a line of the table. A fault keeps back the pages before it in its line.
+    pub fn next_of(&self, from: u64, to: u64, line: u64) -> Vec<(Beat, Self)> {
         let write = self.request.operation().is_some_and(Op::writes);
-        let found = match &self.rest {
-            Rest::Walk { region, page, .. } if region.access.contains(Access::ON_DEMAND) => {
-                region.pages_met(*page, write, from, to)
-            }
-            _ => {
-                let mut behind = self.clone();
-                return behind
-                    .next()
-                    .into_iter()
-                    .map(|b| (b, behind.clone()))
-                    .collect();
-            }
+        let Rest::Walk {
+            region,
+            page,
+            offset,
+            left,
+        } = &self.rest
+        else {
+            return self.only_next();
         };
+        if !region.access.contains(Access::ON_DEMAND) {
+            return self.only_next();
+        }
+        let fault = Err(Syndrome::Retry);
+        let mut found = region.pages_met(*page, write, from, to);
+        let before = match region.level {
+            LEVEL_FLAT => region.frame[0] >> 3 & 0x1ff,
+            _ => 0,
+        };
+        let last = page + ((offset + (left - 1)) >> region.log_page);
+        let end = (page + before) / line * line + line - before;
+        let behind = (page + 1..end.min(last + 1))
+            .any(|page| region.pages_met(page, write, from, to).contains(&fault));
+        if behind && !found.contains(&fault) {
+            found.push(fault);
+        }
         let mut all = Vec::with_capacity(found.len() + 1);
         for found in found {
-            let refused = (found == Err(Syndrome::Retry)).then_some(Err(Syndrome::MttAbsent));
+            let refused = (found == fault).then_some(Err(Syndrome::MttAbsent));
             for found in [Some(found), refused].into_iter().flatten() {
                 let mut behind = self.clone();
                 let beat = behind.segment(found);
@@ -144,6 +158,14 @@ impl<R: Deref<Target = Region> + Clone> Beats<R> {
             }
         }
         all
+    }
+
+    fn only_next(&self) -> Vec<(Beat, Self)> {
+        let mut behind = self.clone();
+        let next = behind.next();
+        next.into_iter()
+            .map(|beat| (beat, behind.clone()))
+            .collect()
     }
 }
 
