@@ -140,6 +140,11 @@ impl Pager {
         self.state().tables.remove(&index)
     }
 
+    /// All regions are gone; their tables stay in memory.
+    pub fn forget(&self) {
+        self.state().tables.clear();
+    }
+
     /// Does something with the table of a region.
     pub fn with<R>(&self, index: u32, act: impl FnOnce(&mut PagedTable) -> R) -> Option<R> {
         self.state().tables.get_mut(&index).map(act)

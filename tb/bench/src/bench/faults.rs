@@ -200,12 +200,7 @@ impl Bench {
         slot: u8,
         refuse: bool,
     ) -> Result<(), BenchError> {
-        let mut id = self.faults.next_id | *ANSWER_IDS.start();
-        while self.is_id_in_use(id) {
-            id = id.wrapping_add(1) | *ANSWER_IDS.start();
-        }
-        self.faults.next_id = id.wrapping_add(1);
-        let command = self.page_ready(id, slot, refuse);
+        let command = self.answer(slot, refuse);
         if self.faults.through_queue && self.queue_config().is_some() {
             self.queue_refresh(mem)?;
             if self.queue_post(mem, command, CommandExtra::default()) {
@@ -214,6 +209,21 @@ impl Bench {
         }
         self.post(command, CommandExtra::default());
         Ok(())
+    }
+
+    /// [`Bench::answer_fault`] through the command channel, in any case.
+    pub fn answer_open(&mut self, slot: u8, refuse: bool) {
+        let command = self.answer(slot, refuse);
+        self.post(command, CommandExtra::default());
+    }
+
+    fn answer(&mut self, slot: u8, refuse: bool) -> Command {
+        let mut id = self.faults.next_id | *ANSWER_IDS.start();
+        while self.is_id_in_use(id) {
+            id = id.wrapping_add(1) | *ANSWER_IDS.start();
+        }
+        self.faults.next_id = id.wrapping_add(1);
+        self.page_ready(id, slot, refuse)
     }
 
     /// True for commands of [`Bench::answer_fault`].
