@@ -7,19 +7,20 @@ use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tpt_golden::codec::{MPT_BYTES, RSP_WORDS};
+use tpt_golden::codec::{CHECKED_ADDRESS, MPT_BYTES, RSP_WORDS};
 use tpt_golden::driver::{CommandPort, PortError};
 use tpt_golden::frames::Translation;
 use tpt_golden::keys::KeyMaker;
 use tpt_golden::mem::PhysMem;
 use tpt_golden::regs;
 use tpt_golden::types::{
-    Access, Beat, CmdOp, Command, Completion, Key, Request, Status, Syndrome, LEVEL_FLAT,
+    Access, Beat, CmdOp, Command, Completion, Encoding, Key, Request, Status, Syndrome, LEVEL_FLAT,
     LEVEL_INLINE,
 };
 use tpt_golden::unit::{Beats, Conditions, Golden, HostWindows, Outcome as GoldenOutcome, Region};
 use tpt_verilated::{Config, Dut, DutOptions, Inputs, Outputs, MAX_CLIENTS};
 
+mod faults;
 mod observe;
 mod queue;
 
@@ -71,7 +72,14 @@ fn walked(mem: &PhysMem, region: &Region, page: u64) -> Vec<u64> {
                 let place = (page >> (above * bits)) & ((1 << bits) - 1);
                 let entry = table.wrapping_add(place * ENTRY);
                 path.push(entry);
-                table = mem.read_u64(entry) & !0xfff;
+                let below = match region.encoding {
+                    Encoding::Checked => CHECKED_ADDRESS,
+                    _ => !0xfff,
+                };
+                table = mem.read_u64(entry) & below;
+                if table == 0 {
+                    break;
+                }
             }
             path
         }
@@ -257,6 +265,8 @@ struct Live {
 
 struct Candidate {
     walk: Walk,
+    /// The region whose pages are reached.
+    reached: Option<Arc<Region>>,
     region: Option<(u32, u8)>,
 }
 
@@ -322,6 +332,7 @@ pub struct Bench {
     ended: Vec<((u32, u8), u64)>,
     /// Entries that an error may have changed.
     doubtful: Vec<u32>,
+    faults: faults::Faults,
     /// The latest completions, for reports.
     recent: VecDeque<(u64, Command, Completion)>,
     rng: Rng,
@@ -387,6 +398,7 @@ impl Bench {
             holders: HashMap::new(),
             ended: Vec::new(),
             doubtful: Vec::new(),
+            faults: faults::Faults::new(clients),
             recent: VecDeque::new(),
             rng: Rng::new(options.seed),
             clock: 0,
@@ -404,6 +416,10 @@ impl Bench {
             stats: Stats::default(),
         };
         bench.reset(mem)?;
+        let cap2 = bench.read_register(mem, regs::CAP2)?;
+        let slots = (cap2 & regs::cap2::FAULT_SLOTS) >> regs::cap2::FAULT_SLOTS.trailing_zeros();
+        let checked = cap2 & regs::cap2::CHECKED != 0;
+        bench.golden.build_with(checked, slots as usize);
         Ok(bench)
     }
 
@@ -506,6 +522,7 @@ impl Bench {
         if self.queue.is_some() {
             self.observe_queue(mem, now)?;
         }
+        self.observe_faults(now);
         self.clock += 1;
         if self.axi.is_violated() {
             for violation in self.axi.take_violations() {
@@ -520,7 +537,12 @@ impl Bench {
 
     /// `n` clocks.
     pub fn run(&mut self, mem: &mut PhysMem, n: u64) -> Result<(), BenchError> {
-        (0..n).try_for_each(|_| self.step(mem))
+        let end = self.clock + n;
+        while self.clock < end {
+            self.step(mem)?;
+            self.serve_faults(mem)?;
+        }
+        Ok(())
     }
 
     /// Steps until `until` holds. Gives up after `limit` clocks.
@@ -537,6 +559,7 @@ impl Bench {
                 return self.timeout(what);
             }
             self.step(mem)?;
+            self.serve_faults(mem)?;
         }
         Ok(())
     }
@@ -554,6 +577,7 @@ impl Bench {
                 return self.timeout(what);
             }
             self.step(mem)?;
+            self.serve_faults(mem)?;
         }
         Ok(())
     }
@@ -837,6 +861,7 @@ impl Bench {
             if let Some((tag, owed)) = self.clients[c].done_driving.take() {
                 if owed {
                     self.stats.dones += 1;
+                    self.faults.released(c, tag);
                     let holds = self.clients[c].released(tag);
                     self.release(holds);
                 } else {
@@ -918,23 +943,27 @@ impl Bench {
                 live.expected = live.candidates.iter().map(|c| whole(c).collect()).collect();
             }
         }
+        let pages_before = live.pages;
         let before: Vec<Beat> = if live.candidates.len() == 1 {
             // The usual case, without allocation on a match.
-            let (expected, pages) = expect(&mut live.candidates[0].walk, &beat, self.unit.merge);
-            if expected == Some(beat) {
+            let window = (live.accepted, now, self.line_entries());
+            let walk = &mut live.candidates[0].walk;
+            let (right, expected, pages) = expect(walk, &beat, self.unit.merge, window);
+            if right {
                 live.pages += pages;
                 Vec::new()
             } else {
                 live.candidates.clear();
-                expected.into_iter().collect()
+                expected
             }
         } else {
             let mut expected = Vec::new();
             let mut answered = 0;
+            let window = (live.accepted, now, self.line_entries());
             live.candidates.retain_mut(|candidate| {
-                let (next, pages) = expect(&mut candidate.walk, &beat, self.unit.merge);
+                let (right, next, pages) =
+                    expect(&mut candidate.walk, &beat, self.unit.merge, window);
                 expected.extend(next);
-                let right = next == Some(beat);
                 answered = if right { pages } else { answered };
                 right
             });
@@ -977,6 +1006,17 @@ impl Bench {
                 );
             }
         }
+        if text.is_none() && self.golden.fault_slots() > 0 && !live.candidates.is_empty() {
+            if let Err(reason) = self.judge_paged(c, &live, &beat, now) {
+                text = Some(format!(
+                    "client {c}: {:?}, accepted at clock {}: {beat:?}: {reason}",
+                    live.request, live.accepted
+                ));
+            }
+            if beat.len > 0 {
+                self.note_pages(c, &live, &beat, live.pages - pages_before);
+            }
+        }
         if beat.syndrome == Syndrome::Ok && beat.len > 0 {
             live.segments += 1;
             live.bytes += u64::from(beat.len);
@@ -1011,6 +1051,7 @@ impl Bench {
             live.beats.push(beat);
         }
         if beat.last {
+            self.note_past(c, &live, beat.syndrome == Syndrome::Ok, now);
             self.answered(c, live, beat, now);
         } else {
             self.streams[stream].push_front(live);
@@ -1019,6 +1060,11 @@ impl Bench {
             Some(text) => self.mismatch(text),
             None => Ok(()),
         }
+    }
+
+    /// Entries of a line of the table.
+    fn line_entries(&self) -> u64 {
+        u64::from(self.options.config.sizes().axi_bytes) / 8
     }
 
     /// What is known of the index that a key names, for reports.
@@ -1073,7 +1119,11 @@ impl Bench {
                 _ => Walk::answer(&live.request, syndrome),
             };
             let walk = walk.within(self.golden.host_windows());
-            return vec![Candidate { walk, region: None }];
+            return vec![Candidate {
+                walk,
+                reached: None,
+                region: None,
+            }];
         }
         self.golden
             .allowed(&live.conditions, &live.request, live.accepted, now)
@@ -1082,8 +1132,9 @@ impl Bench {
                 region: verdict
                     .region
                     .as_ref()
-                    .map(|region| (region.index, region.gen)),
+                    .map(|region| (region.index, region.first_gen)),
                 walk: verdict.beats(&live.request),
+                reached: verdict.parent.or(verdict.region),
             })
             .collect()
     }
@@ -1238,6 +1289,7 @@ impl Bench {
         let pages = posted.extra.pages.clone();
         let expected = self.golden.begin(&posted.command, pages, now);
         posted.no_index = expected.status == Status::NoIndex;
+        self.fault_answered(&posted.command, expected.status == Status::Ok);
         self.posted.push(posted);
     }
 
@@ -1282,11 +1334,13 @@ impl Bench {
             self.recent.pop_front();
         }
         self.recent.push_back((now, command, completion));
-        self.finished.push_back(Finished {
-            completion,
-            accepted,
-            clock: now,
-        });
+        if !Self::silent(&self.posted[place]) {
+            self.finished.push_back(Finished {
+                completion,
+                accepted,
+                clock: now,
+            });
+        }
         let old = self.named_region(&command);
         let uncounted = self.is_uncounted(&command);
         let outcome = self.golden.complete(&completion, now);
@@ -1355,7 +1409,7 @@ impl Bench {
     /// a window, are still what they were says memory.
     fn judge_refused(&mut self, mem: &PhysMem, command: &Command, now: u64) {
         match command.operation() {
-            None | Some(CmdOp::Query) => return,
+            None | Some(CmdOp::Query | CmdOp::PageReady) => return,
             Some(op) if makes(op) => return,
             Some(_) => {}
         }
@@ -1404,7 +1458,7 @@ impl Bench {
                 return false;
             };
             match op {
-                CmdOp::Query => false,
+                CmdOp::Query | CmdOp::PageReady => false,
                 CmdOp::BindMw => {
                     named == index
                         || self.golden.keys().decode(command.mkey).1 == index
@@ -1436,7 +1490,7 @@ impl Bench {
             .incarnations(index)
             .filter(|i| i.life.dying_from.is_some() && i.region.key(role) == command.key)
             .last()
-            .map(|i| (index, i.region.gen))
+            .map(|i| (index, i.region.first_gen))
     }
 
     /// A command has succeeded: what must hold from here on.
@@ -1450,7 +1504,7 @@ impl Bench {
         now: u64,
     ) -> Result<(), BenchError> {
         let key = match command.operation() {
-            None | Some(CmdOp::Query) => return Ok(()),
+            None | Some(CmdOp::Query | CmdOp::PageReady) => return Ok(()),
             Some(CmdOp::AllocMw) => completion.rkey,
             Some(op) if makes(op) => completion.lkey,
             Some(_) => command.key,
@@ -1458,8 +1512,12 @@ impl Bench {
         let (_, index) = self.golden.keys().decode(key);
         if let Some(region) = self.golden.current(index) {
             // Generations come again after 256 registrations.
-            let newborn = (index, region.gen);
+            let newborn = (index, region.first_gen);
             self.ended.retain(|(region, _)| *region != newborn);
+        }
+        if command.operation() == Some(CmdOp::InvalRange) {
+            let accepted = posted.as_ref().map_or(now, |posted| posted.accepted);
+            self.range_invalidated(command, accepted, now)?;
         }
         if command.operation().is_some_and(ends) {
             self.last_death = now;
@@ -1670,6 +1728,7 @@ impl Bench {
         self.holders.clear();
         self.ended.clear();
         self.doubtful.clear();
+        self.faults.forget(true);
         self.unit.fence_time = 0;
         Ok(())
     }
@@ -1736,6 +1795,7 @@ impl Bench {
     /// Sets the enable bit.
     pub fn start_enable(&mut self, mem: &mut PhysMem) -> Result<(), BenchError> {
         self.golden.enable(self.clock);
+        self.faults.forget(false);
         self.write_register(mem, regs::CTRL, regs::ctrl::ENABLE | self.unit.control())
     }
 
@@ -1781,6 +1841,8 @@ impl Bench {
             .collect();
         owed.into_iter()
             .for_each(|region| self.release(Some(region)));
+        let until = self.clock + self.options.patience;
+        self.faults.client_reset(client, until);
         // What is inside holds nothing any more, whenever the reset gets through.
         let mut holds = Vec::new();
         for stream in &mut self.streams[client * STREAMS..(client + 1) * STREAMS] {
@@ -1810,9 +1872,13 @@ impl Bench {
         state.response_gate = response_gate;
         state.hold = false;
         state.restart();
-        self.streams[client * STREAMS..(client + 1) * STREAMS]
-            .iter_mut()
-            .for_each(VecDeque::clear);
+        let now = self.clock;
+        self.faults.client_reset(client, now);
+        for stream in client * STREAMS..(client + 1) * STREAMS {
+            for live in std::mem::take(&mut self.streams[stream]) {
+                self.note_past(client, &live, false, now);
+            }
+        }
         result
     }
 }
@@ -1871,29 +1937,43 @@ fn misshapen(live: &Live, beat: &Beat) -> Option<&'static str> {
     }
 }
 
-/// The beat that `walk` says comes next, and how many pages it answers. With merging, neighbouring
-/// pages may come as one segment: as many as `beat` has bytes for.
-fn expect(walk: &mut Walk, beat: &Beat, merge: bool) -> (Option<Beat>, u64) {
-    let Some(mut expected) = walk.next() else {
-        return (None, 0);
-    };
-    let mut pages = 1;
-    while merge && expected.syndrome == Syndrome::Ok && expected.len < beat.len && !expected.last {
-        let mut behind = walk.clone();
-        match behind.next() {
-            Some(next)
-                if next.syndrome == Syndrome::Ok
-                    && next.pa == expected.pa.wrapping_add(expected.len.into()) =>
-            {
-                expected.len += next.len;
-                expected.last = next.last;
-                pages += 1;
-                *walk = behind;
+/// Is it a beat that `walk` says may come next? Then the walk has gone on. With what was expected, and
+/// how many pages the beat answers. With merging, neighbouring pages may come as one segment: as many
+/// as `beat` has bytes for. `window`: clocks of acceptance and of the beat, and
+/// entries of a table line.
+fn expect(
+    walk: &mut Walk,
+    beat: &Beat,
+    merge: bool,
+    window: (u64, u64, u64),
+) -> (bool, Vec<Beat>, u64) {
+    let next = |walk: &Walk| walk.next_of(window.0, window.1, window.2);
+    let mut all = Vec::new();
+    for (mut expected, mut behind) in next(walk) {
+        let mut pages = 1;
+        let mut more = merge && expected.syndrome == Syndrome::Ok;
+        while more && expected.len < beat.len && !expected.last {
+            let joins = |next: &Beat| {
+                next.syndrome == Syndrome::Ok
+                    && next.pa == expected.pa.wrapping_add(expected.len.into())
+            };
+            match next(&behind).into_iter().find(|(next, _)| joins(next)) {
+                Some((next, after)) => {
+                    expected.len += next.len;
+                    expected.last = next.last;
+                    pages += 1;
+                    behind = after;
+                }
+                None => more = false,
             }
-            _ => break,
         }
+        if expected == *beat {
+            *walk = behind;
+            return (true, Vec::new(), pages);
+        }
+        all.push(expected);
     }
-    (Some(expected), pages)
+    (false, all, 0)
 }
 
 fn expected_text(beats: &[Beat]) -> String {

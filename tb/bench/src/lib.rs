@@ -28,6 +28,7 @@ mod bench;
 mod client;
 pub mod driver;
 mod error;
+pub mod paging;
 pub mod rig;
 pub mod rng;
 

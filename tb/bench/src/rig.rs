@@ -6,15 +6,19 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use tpt_golden::frames::{FrameList, Page, PageSource};
+use tpt_golden::frames::{FrameList, Page, PageSource, PagedList};
 use tpt_golden::host::{Host, HostConfig};
+use tpt_golden::mtt::paged::PagedTable;
 use tpt_golden::mtt::{Shape, Table};
-use tpt_golden::types::{Access, CmdOp, Command, Completion, Key, Op, Request, Status, Syndrome};
+use tpt_golden::types::{
+    Access, CmdOp, Command, Completion, Encoding, Key, Op, Request, Status, Syndrome,
+};
 use tpt_golden::unit::page_count;
 
 use crate::bench::{Bench, BenchOptions, CommandExtra, UnitConfig};
 use crate::client::Outcome;
 use crate::error::BenchError;
+use crate::paging::Pager;
 
 /// A region that is to be registered.
 #[derive(Clone, Debug)]
@@ -132,6 +136,48 @@ impl Mr {
     }
 }
 
+/// Every right of an on-demand region but ZERO_BASED: it cannot have windows.
+pub const PAGED_RIGHTS: Access = Access(0x4f);
+
+/// A registered on-demand region. Its table is with the [`Pager`].
+#[derive(Clone, Debug)]
+pub struct PagedMr {
+    /// L_Key.
+    pub lkey: Key,
+    /// R_Key.
+    pub rkey: Key,
+    /// Index in the MPT.
+    pub index: u32,
+    /// What it is; the list says how many pages it has, and nothing else.
+    pub spec: Spec,
+    /// The pages, and their history.
+    pub pages: Arc<PagedList>,
+}
+
+impl PagedMr {
+    /// A request that passes if the range does.
+    pub fn request(&self, op: Op, va: u64, len: u32) -> Request {
+        Request {
+            op: op.code(),
+            key: match op {
+                Op::LocalRead | Op::LocalWrite => self.lkey,
+                _ => self.rkey,
+            },
+            va,
+            len,
+            pd: self.spec.pd,
+            qpn: 0x77,
+            ..Request::default()
+        }
+    }
+
+    /// A request for `len` bytes from the beginning of a page on; the start is on a page.
+    pub fn at(&self, op: Op, page: u64, len: u32) -> Request {
+        let size = 1 << self.spec.list.log_page();
+        self.request(op, self.spec.start + page * size, len)
+    }
+}
+
 /// A window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
@@ -213,11 +259,19 @@ impl Rig {
         let levels = self.bench.config().sizes().max_levels;
         let table = Table::build(&mut self.host, &list, &spec.shape, levels)
             .unwrap_or_else(|error| panic!("no table for {spec:?}: {error}"));
+        // (Encoding CHECKED: the entries are written by `Rig::complete`.)
         // Frames of earlier tables may be in use again.
         for range in table.ranges() {
             self.bench.axi.allow(range.pa..range.pa + range.len);
         }
         table
+    }
+
+    /// Writes a table of encoding CHECKED, now that the index of its region is known.
+    pub fn complete(&mut self, table: &mut Table, list: &FrameList, index: u32) {
+        if table.encoding() == Encoding::Checked {
+            table.complete(&mut self.host, &Arc::new(list.clone()), index);
+        }
     }
 
     /// The REG_MR command of a region with this table.
@@ -266,6 +320,8 @@ impl Rig {
         let completion = self.command(command, Self::pages(&spec))?;
         assert_eq!(completion.status, Status::Ok, "{command:?}");
         let index = self.bench.golden.keys().decode(completion.lkey).1;
+        let mut table = table;
+        self.complete(&mut table, &spec.list, index);
         Ok(Mr {
             lkey: completion.lkey,
             rkey: completion.rkey,
@@ -273,6 +329,102 @@ impl Rig {
             spec,
             table,
         })
+    }
+
+    /// Registers an on-demand region, all absent; the pager has its table from here on.
+    ///
+    /// # Panics
+    /// If the unit says no, or the host has no memory for the table.
+    pub fn register_paged(&mut self, pager: &Pager, spec: Spec) -> Result<PagedMr, BenchError> {
+        let table = self.build_paged(&spec);
+        let command = self.reg_command(&spec, table.table());
+        let pages = table.pages();
+        let extra = CommandExtra {
+            pages: Some(pages.clone()),
+            ..CommandExtra::default()
+        };
+        let completion = self.command(command, extra)?;
+        assert_eq!(completion.status, Status::Ok, "{command:?}");
+        let index = self.bench.golden.keys().decode(completion.lkey).1;
+        self.give_to_pager(pager, index, table);
+        Ok(PagedMr {
+            lkey: completion.lkey,
+            rkey: completion.rkey,
+            index,
+            spec,
+            pages,
+        })
+    }
+
+    /// Reserves the table of an on-demand region.
+    ///
+    /// # Panics
+    /// If the host has no memory for it.
+    pub fn build_paged(&mut self, spec: &Spec) -> PagedTable {
+        let levels = self.bench.config().sizes().max_levels;
+        let (pages, log_page) = (spec.list.pages(), spec.list.log_page());
+        let table = PagedTable::build(&mut self.host, pages, log_page, &spec.shape, levels)
+            .unwrap_or_else(|error| panic!("no table for {spec:?}: {error}"));
+        for range in table.table().ranges() {
+            self.bench.axi.allow(range.pa..range.pa + range.len);
+        }
+        table
+    }
+
+    /// The region that was registered has this index.
+    pub fn give_to_pager(&mut self, pager: &Pager, index: u32, mut table: PagedTable) {
+        table.set_index(index);
+        if let Some(old) = pager.insert(index, table) {
+            old.free(&mut self.host);
+        }
+    }
+
+    /// Makes pages of an on-demand region present and writable. Nothing is told to the unit.
+    pub fn page_in(&mut self, pager: &Pager, mr: &PagedMr, pages: Range<u64>) {
+        let now = self.bench.clock();
+        for page in pages {
+            pager.page_in(&mut self.host.mem, mr.index, page, true, now);
+        }
+    }
+
+    /// The INVALIDATE_RANGE command of pages of a region, as far as they are in it.
+    pub fn invalidate_command(&mut self, mr: &PagedMr, pages: Range<u64>) -> Command {
+        let spec = &mr.spec;
+        let log_page = spec.list.log_page();
+        let base = spec.start >> log_page << log_page;
+        let end = u128::from(spec.start) + u128::from(spec.length);
+        let from = (base + (pages.start << log_page)).max(spec.start);
+        let to = (u128::from(base) + (u128::from(pages.end) << log_page)).min(end);
+        Command {
+            id: self.id(),
+            op: CmdOp::InvalRange.code(),
+            key: mr.lkey,
+            pd: spec.pd,
+            start: from,
+            length: (to - u128::from(from)) as u64,
+            ..Command::default()
+        }
+    }
+
+    /// Takes pages of an on-demand region back: their entries are cleared, and the range is
+    /// invalidated.
+    pub fn reclaim(
+        &mut self,
+        pager: &Pager,
+        mr: &PagedMr,
+        pages: Range<u64>,
+    ) -> Result<Completion, BenchError> {
+        let now = self.bench.clock();
+        pager.clear(&mut self.host.mem, mr.index, pages.clone(), now);
+        let command = self.invalidate_command(mr, pages);
+        self.command(command, CommandExtra::default())
+    }
+
+    /// PAGE_READY, and its completion.
+    pub fn page_ready(&mut self, slot: u8, refuse: bool) -> Result<Status, BenchError> {
+        let id = self.id();
+        let command = self.bench.page_ready(id, slot, refuse);
+        Ok(self.command(command, CommandExtra::default())?.status)
     }
 
     /// The DEREG_MR command of a region.

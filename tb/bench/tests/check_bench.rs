@@ -96,6 +96,7 @@ fn entry(rng: &mut Rng) -> (Region, MptEntry) {
     let region = Region {
         index: rng.below(1 << 23) as u32,
         gen: rng.next_u64() as u8,
+        first_gen: 0,
         kind,
         pd: rng.below(1 << 24) as u32,
         qpn: rng.below(1 << 24) as u32,
@@ -105,11 +106,7 @@ fn entry(rng: &mut Rng) -> (Region, MptEntry) {
         log_page,
         level,
         log_tpage: 12 + rng.below(5) as u8,
-        encoding: if rng.chance(1, 2) {
-            Encoding::Raw
-        } else {
-            Encoding::Flagged
-        },
+        encoding: Encoding::ALL[rng.below(3) as usize],
         frame,
         lkey: Key(rng.next_u64() as u32),
         rkey: Key(rng.next_u64() as u32),
@@ -136,7 +133,7 @@ fn entry(rng: &mut Rng) -> (Region, MptEntry) {
         3 => entry.log_page = 44 + rng.below(20) as u8,
         4 => entry.level = 6 + rng.below(2) as u8,
         5 => entry.log_tpage = 5 + rng.below(3) as u8,
-        6 => entry.encoding = 2 + rng.below(2) as u8,
+        6 => entry.encoding = 3,
         _ => {}
     }
     (region, entry)

@@ -16,7 +16,8 @@ use proptest::test_runner::{
 };
 
 use tpt_bench::axi::{AxiConfig, Fault, FaultOn, Sample};
-use tpt_bench::rig::{scatter, Mr, Rig, Spec};
+use tpt_bench::paging::{Pager, PagerPolicy};
+use tpt_bench::rig::{scatter, Mr, PagedMr, Rig, Spec};
 use tpt_bench::rng::Rng;
 use tpt_bench::{
     BenchError, BenchOptions, Clocks, CommandExtra, DonePolicy, Issue, Pattern, QueueConfig,
@@ -24,6 +25,7 @@ use tpt_bench::{
 };
 use tpt_golden::codec::MPT_BYTES;
 use tpt_golden::frames::{FrameList, Page, PageSource};
+use tpt_golden::mtt::paged::PagedTable;
 use tpt_golden::mtt::{capacity, Shape, Table};
 use tpt_golden::regs;
 use tpt_golden::types::{
@@ -47,7 +49,7 @@ struct RegionStep {
     tail: u64,
     level: Option<u8>,
     log_tpage: u8,
-    flagged: bool,
+    encoding: u8,
     access: u32,
     pd: u32,
     /// Page with a fault, and which.
@@ -57,6 +59,28 @@ struct RegionStep {
 #[derive(Clone, Debug)]
 enum Step {
     Register(RegionStep),
+    /// An on-demand region, whose pages come with the faults.
+    RegisterPaged(RegionStep),
+    DeregisterPaged(u8),
+    /// The host makes pages present that nobody has asked for.
+    PageIn {
+        which: u8,
+        first: u8,
+        count: u8,
+        writable: bool,
+    },
+    /// The host takes pages back; `level` 2 and 3: directory entries.
+    Reclaim {
+        which: u8,
+        first: u8,
+        count: u8,
+        level: u8,
+    },
+    /// What the host does with faults, and through which channel.
+    Faults {
+        policy: u8,
+        queue: bool,
+    },
     Deregister(u8),
     Reregister {
         which: u8,
@@ -71,7 +95,7 @@ enum Step {
         log_page: u8,
         cap: u32,
         flags: u8,
-        flagged: bool,
+        encoding: u8,
     },
     FastRegister {
         which: u8,
@@ -174,13 +198,14 @@ fn region_step() -> impl Strategy<Value = RegionStep> {
         prop_oneof![Just(0u64), 0u64..4096],
         prop::option::of(prop::sample::select(vec![0u8, 1, 2, 3, LEVEL_FLAT])),
         prop::sample::select(vec![12u8, 12, 12, 13, 16]),
-        any::<bool>(),
-        prop_oneof![3 => Just(0x1fu32), 1 => 0u32..0x40],
+        0u8..3,
+        // ON_DEMAND over pages that stay, too
+        prop_oneof![6 => Just(0x1fu32), 2 => 0u32..0x40, 1 => Just(0x4f), 1 => 0x40u32..0x80],
         prop::sample::select(vec![1u32, 1, 1, 2, 3]),
         prop::option::weighted(0.15, (0u64..40, 0u8..3)),
     )
         .prop_map(
-            |(pages, log_page, place, tail, level, log_tpage, flagged, access, pd, fault)| {
+            |(pages, log_page, place, tail, level, log_tpage, encoding, access, pd, fault)| {
                 RegionStep {
                     pages,
                     log_page,
@@ -188,7 +213,7 @@ fn region_step() -> impl Strategy<Value = RegionStep> {
                     tail,
                     level,
                     log_tpage,
-                    flagged,
+                    encoding,
                     access,
                     pd,
                     fault,
@@ -202,15 +227,27 @@ fn step() -> impl Strategy<Value = Step> {
     let client = 0u8..4;
     prop_oneof![
         10 => region_step().prop_map(Step::Register),
+        4 => region_step().prop_map(Step::RegisterPaged),
+        2 => any::<u8>().prop_map(Step::DeregisterPaged),
+        3 => (any::<u8>(), any::<u8>(), 1u8..40, any::<bool>())
+            .prop_map(|(which, first, count, writable)| Step::PageIn {
+                which, first, count, writable,
+            }),
+        5 => (any::<u8>(), any::<u8>(), 1u8..40, prop::sample::select(vec![1u8, 1, 1, 2, 3]))
+            .prop_map(|(which, first, count, level)| Step::Reclaim {
+                which, first, count, level,
+            }),
+        2 => (0u8..8, any::<bool>())
+            .prop_map(|(policy, queue)| Step::Faults { policy, queue }),
         7 => any::<u8>().prop_map(Step::Deregister),
         4 => (any::<u8>(), 0u8..8, region_step())
             .prop_map(|(which, flags, region)| Step::Reregister { which, flags, region }),
         2 => any::<u8>().prop_map(|which| Step::Query { which }),
-        2 => (any::<u8>(), 0u8..13, 0u8..6)
+        2 => (any::<u8>(), 0u8..15, 0u8..6)
             .prop_map(|(which, op, wrong)| Step::BadCommand { which, op, wrong }),
-        2 => (1u32..3, prop::sample::select(vec![12u8, 12, 13, 16]), 0u32..40, 0u8..4, any::<bool>())
-            .prop_map(|(pd, log_page, cap, flags, flagged)| Step::AllocMr {
-                pd, log_page, cap, flags, flagged,
+        2 => (1u32..3, prop::sample::select(vec![12u8, 12, 13, 16]), 0u32..40, 0u8..4, 0u8..3)
+            .prop_map(|(pd, log_page, cap, flags, encoding)| Step::AllocMr {
+                pd, log_page, cap, flags, encoding,
             }),
         5 => (any::<u8>(), any::<u8>(), region_step())
             .prop_map(|(which, tag, region)| Step::FastRegister { which, tag, region }),
@@ -300,6 +337,13 @@ impl Template {
 }
 
 enum Pending {
+    RegisterPaged {
+        spec: Spec,
+        table: PagedTable,
+    },
+    DeregisterPaged {
+        mr: PagedMr,
+    },
     Register {
         spec: Spec,
         table: Table,
@@ -331,6 +375,8 @@ struct World {
     rig: Rig,
     unit: UnitConfig,
     live: Vec<Mr>,
+    paged: Vec<PagedMr>,
+    pager: Pager,
     things: Vec<Thing>,
     templates: Vec<Template>,
     pending: HashMap<u16, Pending>,
@@ -355,6 +401,10 @@ fn holed(seed: u64) -> Vec<RangeInclusive<u64>> {
         hole(2) + size..=hole(3) - 1,
         hole(3) + size..=!0,
     ]
+}
+
+fn encoding(n: u8) -> Encoding {
+    Encoding::ALL[usize::from(n) % Encoding::ALL.len()]
 }
 
 impl World {
@@ -388,7 +438,11 @@ impl World {
         if let Some(queue) = queue {
             rig.bench.queue_enable(&mut rig.host.mem, queue)?;
         }
+        let pager = Pager::default();
+        rig.bench.set_fault_handler(Some(Box::new(pager.clone())));
         Ok(Self {
+            paged: Vec::new(),
+            pager,
             rig,
             unit,
             queue,
@@ -449,11 +503,7 @@ impl World {
                 level = Some(LEVEL_FLAT);
             }
         }
-        let encoding = if step.flagged {
-            Encoding::Flagged
-        } else {
-            Encoding::Raw
-        };
+        let encoding = encoding(step.encoding);
         Spec {
             pd: step.pd,
             start,
@@ -525,10 +575,37 @@ impl World {
             let ok = completion.status == Status::Ok;
             let index = |rig: &Rig, key| rig.bench.golden.keys().decode(key).1;
             match self.pending.remove(&completion.id) {
-                Some(Pending::Register { spec, table }) if ok => {
+                Some(Pending::RegisterPaged { spec, table }) if ok => {
                     let index = index(&self.rig, completion.lkey);
                     let (lkey, rkey) = (completion.lkey, completion.rkey);
                     self.templates.push(Template::of(lkey, rkey, &spec));
+                    let pages = table.pages();
+                    self.rig.give_to_pager(&self.pager, index, table);
+                    self.paged.push(PagedMr {
+                        lkey,
+                        rkey,
+                        index,
+                        spec,
+                        pages,
+                    });
+                }
+                Some(Pending::RegisterPaged { table, .. }) => table.free(&mut self.rig.host),
+                Some(Pending::DeregisterPaged { mr }) if ok => {
+                    if let Some(table) = self.pager.remove(mr.index) {
+                        table.free(&mut self.rig.host);
+                    }
+                }
+                Some(Pending::DeregisterPaged { mr }) => {
+                    let current = self.rig.bench.golden.current(mr.index);
+                    if current.is_some_and(|region| region.lkey == mr.lkey) {
+                        self.paged.push(mr);
+                    }
+                }
+                Some(Pending::Register { spec, mut table }) if ok => {
+                    let index = index(&self.rig, completion.lkey);
+                    let (lkey, rkey) = (completion.lkey, completion.rkey);
+                    self.templates.push(Template::of(lkey, rkey, &spec));
+                    self.rig.complete(&mut table, &spec.list, index);
                     self.live.push(Mr {
                         lkey,
                         rkey,
@@ -717,6 +794,49 @@ impl World {
                 let extra = Rig::pages(&spec);
                 self.post(command, extra, Pending::Register { spec, table });
             }
+            Step::RegisterPaged(region) if room && self.paged.len() < 12 => {
+                self.register_paged(region);
+            }
+            Step::DeregisterPaged(which) if room && !self.paged.is_empty() => {
+                let place = usize::from(*which) % self.paged.len();
+                let mr = self.paged.swap_remove(place);
+                self.deregister_paged(mr);
+            }
+            Step::PageIn {
+                which,
+                first,
+                count,
+                writable,
+            } if !self.paged.is_empty() => {
+                let mr = &self.paged[usize::from(*which) % self.paged.len()];
+                let pages = mr.spec.list.pages();
+                let now = self.rig.bench.clock();
+                for n in 0..u64::from(*count) {
+                    let page = (u64::from(*first) * 9 + n) % pages;
+                    let mem = &mut self.rig.host.mem;
+                    self.pager.page_in(mem, mr.index, page, *writable, now);
+                }
+            }
+            Step::Reclaim {
+                which,
+                first,
+                count,
+                level,
+            } if room && !self.paged.is_empty() => {
+                let mr = self.paged[usize::from(*which) % self.paged.len()].clone();
+                self.reclaim(&mr, u64::from(*first) * 9, u64::from(*count), *level);
+            }
+            Step::Faults { policy, queue } => {
+                let policy = match policy {
+                    0 => PagerPolicy::PageInWritable,
+                    1 => PagerPolicy::Refuse,
+                    2 => PagerPolicy::Lie,
+                    3 => PagerPolicy::Later,
+                    _ => PagerPolicy::PageIn,
+                };
+                self.pager.set_policy(policy);
+                self.rig.bench.answer_through_queue(*queue);
+            }
             Step::Deregister(which) if room => {
                 if let Some(mr) = self.take(*which) {
                     let (command, extra) = self.rig.dereg_command(&mr);
@@ -752,12 +872,9 @@ impl World {
                 log_page,
                 cap,
                 flags,
-                flagged,
+                encoding: code,
             } if room && self.things.len() < 24 => {
-                let encoding = match flagged {
-                    true => Encoding::Flagged,
-                    false => Encoding::Raw,
-                };
+                let encoding = encoding(*code);
                 let command = Command {
                     id: self.rig.id(),
                     op: CmdOp::AllocMr.code(),
@@ -967,12 +1084,13 @@ impl World {
         let mut spec = self.spec(&RegionStep {
             pages: region.pages.min(64),
             log_page: thing.log_page,
-            flagged: thing.encoding == Encoding::Flagged,
+            encoding: thing.encoding.code(),
             pd: thing.pd,
             ..region.clone()
         });
         spec.pd = thing.pd;
-        let table = self.rig.build_table(&spec);
+        let mut table = self.rig.build_table(&spec);
+        self.rig.complete(&mut table, &spec.list, thing.index);
         let command = Command {
             op: CmdOp::FastRegMr.code(),
             key: thing.lkey,
@@ -1125,7 +1243,8 @@ impl World {
         };
         let mut extra = CommandExtra::default();
         if flags & rereg::TRANSLATION != 0 {
-            let built = self.rig.build_table(&new);
+            let mut built = self.rig.build_table(&new);
+            self.rig.complete(&mut built, &new.list, mr.index);
             let words = self.rig.reg_command(&new, &built);
             command = Command {
                 start: words.start,
@@ -1176,20 +1295,86 @@ impl World {
             1 => command.key = Key(t.lkey.0 ^ 0x10),
             2 => command.pd ^= 0x80_0000,
             3 => command.key = Key(t.lkey.0 ^ 0x4000_0000),
-            4 => command.op = 13,
+            4 => command.op = 14,
             _ => command.key = Key::NONE,
         }
-        if command.key == t.lkey && command.pd == t.pd && command.op != 13 {
+        if command.key == t.lkey && command.pd == t.pd && command.op != 14 {
             return;
         }
         // A key that is not known might be that of a region: then it must not be hit.
         if self.live.iter().any(|mr| mr.lkey == command.key) {
             return;
         }
+        if self.paged.iter().any(|mr| mr.lkey == command.key) {
+            return;
+        }
+        // It could name a slot with a fault that is just being read.
+        if command.op == CmdOp::PageReady.code() && command.key == Key::NONE {
+            return;
+        }
         let known = |t: &Thing| [t.lkey, t.rkey].contains(&command.key);
         if self.things.iter().any(known) {
             return;
         }
+        self.post(command, CommandExtra::default(), Pending::Nothing);
+    }
+
+    fn register_paged(&mut self, region: &RegionStep) {
+        let mut spec = self.spec(&RegionStep {
+            level: region.level.filter(|level| *level != LEVEL_INLINE),
+            // no windows
+            access: (region.access | Access::ON_DEMAND.0) & !Access::MW_BIND.0,
+            fault: None,
+            ..region.clone()
+        });
+        spec.shape.level = spec.shape.level.filter(|level| *level != LEVEL_INLINE);
+        let table = self.rig.build_paged(&spec);
+        let command = self.rig.reg_command(&spec, table.table());
+        let extra = CommandExtra {
+            pages: Some(table.pages()),
+            ..CommandExtra::default()
+        };
+        self.post(command, extra, Pending::RegisterPaged { spec, table });
+    }
+
+    fn deregister_paged(&mut self, mr: PagedMr) {
+        let command = Command {
+            id: self.rig.id(),
+            op: CmdOp::DeregMr.code(),
+            key: mr.lkey,
+            pd: mr.spec.pd,
+            ..Command::default()
+        };
+        let ranges = self.pager.with(mr.index, |table| {
+            let ranges = table.table().ranges();
+            ranges.map(|r| r.pa..r.pa + r.len).collect()
+        });
+        let extra = CommandExtra {
+            release: ranges.unwrap_or_default(),
+            ..CommandExtra::default()
+        };
+        self.post(command, extra, Pending::DeregisterPaged { mr });
+    }
+
+    fn reclaim(&mut self, mr: &PagedMr, first: u64, count: u64, level: u8) {
+        let all = mr.spec.list.pages();
+        let first = first % all;
+        let mut pages = first..(first + count).min(all);
+        let now = self.rig.bench.clock();
+        let mem = &mut self.rig.host.mem;
+        if level == 1 {
+            self.pager.clear(mem, mr.index, pages.clone(), now);
+        } else {
+            let cleared = self.pager.with(mr.index, |table| {
+                let bits = u32::from(table.table().log_tpage()).saturating_sub(3);
+                let n = first >> (bits * u32::from(level - 1));
+                table.clear_directory(mem, level, n, now);
+            });
+            if cleared.is_some() {
+                pages = 0..all;
+            }
+        }
+        let command = self.rig.invalidate_command(mr, pages);
         self.post(command, CommandExtra::default(), Pending::Nothing);
     }
 
@@ -1263,6 +1448,15 @@ impl World {
     fn release_everything(&mut self) {
         self.rig.bench.axi.clear_faults();
         self.rig.bench.set_completion_ready(Pattern::Always);
+        // Every fault gets its answer.
+        self.pager.set_policy(PagerPolicy::PageIn);
+        for fault in self.rig.bench.open_faults().to_vec() {
+            let mem = &mut self.rig.host.mem;
+            let now = self.rig.bench.clock();
+            let there = self.pager.page_in(mem, fault.index, fault.page, true, now);
+            let refuse = there.is_none();
+            self.rig.bench.answer_open(fault.slot, refuse);
+        }
         for client in 0..self.rig.bench.clients() {
             self.rig.bench.set_response_ready(client, Pattern::Always);
             self.rig
@@ -1297,6 +1491,8 @@ impl World {
         self.backlog.clear();
         self.pending.clear();
         self.live.clear();
+        self.paged.clear();
+        self.pager.forget();
         self.things.clear();
         // Generations start again: an old key may be that of a region to come.
         self.templates.clear();
@@ -1326,6 +1522,10 @@ impl World {
                 }
             }
         }
+        while let Some(mr) = self.paged.pop() {
+            self.deregister_paged(mr);
+            self.settle()?;
+        }
         while let Some(mr) = self.live.pop() {
             let (command, extra) = self.rig.dereg_command(&mr);
             self.post(command, extra, Pending::Deregister { mr });
@@ -1346,6 +1546,10 @@ impl World {
                     panic!("at the end: {error}");
                 }
             }
+        }
+        if self.rig.bench.stats.by_command[usize::from(CmdOp::PageReady.code())] > 0 {
+            let good = (CmdOp::PageReady.code(), Status::Ok);
+            *self.seen.entry(good).or_default() += 1;
         }
         // Counters lag a few clocks behind what they count.
         self.rig.run(4)?;
@@ -1418,7 +1622,7 @@ fn run_with(config: Config, cases: u64, length: usize, salt: u64, through_queue:
                 println!("{:?} {status}: {count}", CmdOp::from_code(*op));
             }
             // A run that is long enough meets a good one of each.
-            for op in (1..12).filter_map(CmdOp::from_code) {
+            for op in (1..14).filter_map(CmdOp::from_code) {
                 let good = seen.contains_key(&(op.code(), Status::Ok));
                 let short = length < 100 || length as u64 * cases < 900;
                 assert!(good || short, "{op:?} was never done");
@@ -1441,7 +1645,7 @@ fn prelude() -> Vec<Step> {
         tail: 0,
         level: None,
         log_tpage: 12,
-        flagged: false,
+        encoding: 0,
         access: 0x1f,
         pd: 1,
         fault: None,
@@ -1461,7 +1665,7 @@ fn prelude() -> Vec<Step> {
             log_page: 12,
             cap: 4,
             flags: 0,
-            flagged: false,
+            encoding: 2,
         },
         Step::AllocMw { pd: 1, flags: 0 },
         Step::AllocMw { pd: 1, flags: 2 },
@@ -1472,7 +1676,14 @@ fn prelude() -> Vec<Step> {
         },
         bind(0),
         bind(1),
+        Step::RegisterPaged(region()),
         Step::Burst { count: 40, seed: 1 },
+        Step::Reclaim {
+            which: 0,
+            first: 0,
+            count: 1,
+            level: 1,
+        },
         Step::End { which: 0, how: 8 },
         Step::End { which: 2, how: 5 },
         Step::End { which: 1, how: 9 },

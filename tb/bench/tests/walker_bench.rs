@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use tpt_bench::rig::scatter;
 use tpt_bench::rng::Rng;
+use tpt_golden::codec::{Mtt, Place as Place21};
 use tpt_golden::frames::{FrameList, Page, PageSource};
 use tpt_golden::host::Host;
 use tpt_golden::mtt::{Shape, Table};
@@ -194,12 +195,14 @@ impl Bench {
             3 => 1 + rng.below(300_000),
             _ => 1 + rng.below(3000),
         };
-        let mut list = scatter(log_page, (1 << 62) + ((self.serial & 0xff) << 52), pages);
-        let encoding = if rng.chance(1, 2) {
-            Encoding::Raw
-        } else {
-            Encoding::Flagged
+        let encoding = Encoding::ALL[rng.below(3) as usize];
+        let checked = encoding == Encoding::Checked && level != LEVEL_INLINE;
+        // Entries of encoding CHECKED hold addresses below 2^52.
+        let (log_page, above) = match checked {
+            true => (log_page.min(30), (1 << 50) + ((self.serial & 0x7f) << 43)),
+            false => (log_page, (1 << 62) + ((self.serial & 0xff) << 52)),
         };
+        let mut list = scatter(log_page, above, pages);
         if level != LEVEL_INLINE {
             for _ in 0..rng.below(6 + pages.min(1000) / 30) {
                 let page = rng.below(pages);
@@ -225,9 +228,20 @@ impl Bench {
             flat_offset: 8 * rng.below(512),
             lazy: pages > 20_000,
         };
-        let list: Arc<FrameList> = Arc::new(list);
-        let table = Table::build(&mut self.host, &list, &shape, 3)
+        let mut list = list;
+        let written = Arc::new(list.clone());
+        let mut table = Table::build(&mut self.host, &written, &shape, 3)
             .unwrap_or_else(|error| panic!("{shape:?} {pages}: {error}"));
+        table.complete(&mut self.host, &written, index);
+        if checked && !shape.lazy {
+            for _ in 0..self.rng.below(4) {
+                let page = self.rng.below(pages);
+                if let Some(what) = self.damage(&table, &mut list, page) {
+                    self.count(what);
+                }
+            }
+        }
+        let list: Arc<FrameList> = Arc::new(list);
         let mut broken = HashSet::new();
         for _ in 0..self.rng.below(3) {
             if let Some(entry) = table.entry_pa(self.rng.below(pages)) {
@@ -252,6 +266,51 @@ impl Bench {
             broken,
             in_flight: 0,
         }
+    }
+
+    /// Changes the entry of a page as memory might: up to three bits, or the entry of another page of
+    /// the same region or of another region. The page is bad then.
+    fn damage(&mut self, table: &Table, list: &mut FrameList, page: u64) -> Option<&'static str> {
+        let entry = table.entry_pa(page)?;
+        let right = self.host.mem.read_u64(entry);
+        if !matches!(list.page(page), Page::Present { .. }) {
+            return None;
+        }
+        let (wrong, what) = match self.rng.below(3) {
+            0 => {
+                let bits = 1 + self.rng.below(3);
+                let mut changed = 0u64;
+                while u64::from(changed.count_ones()) < bits {
+                    changed |= 1 << self.rng.below(64);
+                }
+                (right ^ changed, "changed bits")
+            }
+            1 => {
+                let other = page ^ 1 << self.rng.below(10);
+                let taken = table.entry_pa(other)?;
+                if !matches!(list.page(other), Page::Present { .. }) {
+                    return None;
+                }
+                (self.host.mem.read_u64(taken), "entries of other pages")
+            }
+            _ => {
+                let other = Mtt::at(1 << 40);
+                let place = Place21 {
+                    index: self.rng.below(1 << 8) as u32 | 1 << 8,
+                    number: page,
+                    level: 1,
+                };
+                let word = other.encode(Encoding::Checked, place);
+                (word, "entries of other regions")
+            }
+        };
+        // Another entry may have come from a damaged one.
+        if wrong == right {
+            return None;
+        }
+        self.host.mem.write_u64(entry, wrong);
+        list.set(page..page + 1, Page::Bad);
+        Some(what)
     }
 
     fn flat(&self, place: usize) -> u64 {
@@ -286,7 +345,7 @@ impl Bench {
         };
         let write = self.rng.chance(1, 2);
         let entry = region.entry(tpt_golden::types::State::Valid);
-        let mut desc = vec![0; 8];
+        let mut desc = vec![0; 9];
         for (k, frame) in entry.frame.iter().enumerate() {
             put(&mut desc, 52 * k, 52, *frame);
         }
@@ -595,6 +654,14 @@ fn run(seed: u64, rounds: u32, clocks: u32) {
             bench.seen.get(what).copied().unwrap_or(0) > 20,
             "{what} too seldom: {queue:?}"
         );
+    }
+    for what in [
+        "changed bits",
+        "entries of other pages",
+        "entries of other regions",
+    ] {
+        let count = bench.seen.get(what).copied().unwrap_or(0);
+        assert!(count > 0, "{what} never: {queue:?}");
     }
     assert!(bench.chunks > 1000);
 }

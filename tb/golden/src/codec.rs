@@ -4,7 +4,7 @@
 //! * Channel payloads: little-endian arrays of 32-bit words; bit 0 of the payload is bit 0 of
 //!   word 0. A value that is wider than its field is cut to the field.
 //! * The MPT entry: 64 bytes with a checksum, [`MptEntry`].
-//! * The MTT entry: 8 bytes in one of two encodings, [`Mtt`].
+//! * The MTT entry: 8 bytes in one of three encodings, [`Mtt`].
 //!
 //! Each layout is a table of [`Field`]s. The codecs work from these tables and nothing else.
 
@@ -519,7 +519,8 @@ impl MptEntry {
         }
     }
 
-    /// Are the fields legal? All but the state matter only in a valid entry.
+    /// Are the fields legal, in a unit that knows encoding CHECKED? All but the state matter only in a
+    /// valid entry.
     pub fn legal(&self) -> Result<(), MptError> {
         let check = |field: &'static str, value, good| match good {
             true => Ok(()),
@@ -632,6 +633,66 @@ pub enum MttFault {
 const MTT_PRESENT: u64 = 1 << 0;
 const MTT_WRITABLE: u64 = 1 << 1;
 
+/// Where an entry of encoding CHECKED lies. The other encodings do not look at it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// MPT index of the region, 23 bits.
+    pub index: u32,
+    /// Number of the entry among those of its level, 40 bits; in a flat array counted from the 4 KiB
+    /// boundary before its root.
+    pub number: u64,
+    /// Level of the table page, 1 for leaves and flat arrays, 3 bits.
+    pub level: u8,
+}
+
+/// Bits of the check of encoding CHECKED.
+pub const CHECK_BITS: u32 = 21;
+/// x^21 + x^2 + 1.
+const CHECK_POLYNOMIAL: u64 = 1 << 21 | 1 << 2 | 1;
+/// Addresses that an entry of encoding CHECKED can hold.
+pub const CHECKED_ADDRESS: u64 = (1 << 52) - (1 << 12);
+
+impl Place {
+    /// The check of an entry with this address (bits 51:12) and these flags (bits 1:0): the remainder
+    /// of the message, times x^21.
+    pub const fn check(self, address: u64, flags: u64) -> u64 {
+        // The message, the highest power first: (value, bits).
+        let parts = [
+            (self.index as u64 >> 8, 15),
+            (self.number, 40),
+            (self.index as u64 & 0xff, 8),
+            (self.level as u64, 3),
+            ((address & CHECKED_ADDRESS) >> 12, 40),
+            (flags >> 1, 1),
+            (flags, 1),
+            // times x^21
+            (0, CHECK_BITS),
+        ];
+        let mut rest = 0;
+        let mut part = 0;
+        while part < parts.len() {
+            let (value, mut bit) = parts[part];
+            while bit > 0 {
+                bit -= 1;
+                rest = rest << 1 | (value >> bit & 1);
+                if rest >> CHECK_BITS != 0 {
+                    rest ^= CHECK_POLYNOMIAL;
+                }
+            }
+            part += 1;
+        }
+        rest
+    }
+}
+
+/// An entry of encoding CHECKED with this address and these flags.
+const fn checked_word(address: u64, flags: u64, place: Place) -> u64 {
+    let check = place.check(address, flags);
+    let word = address & CHECKED_ADDRESS | flags | (check & 0x3ff) << 2 | (check >> 10) << 52;
+    // Bit 63 makes the number of ones odd.
+    word | ((word.count_ones() as u64 + 1) & 1) << 63
+}
+
 impl Mtt {
     /// A writable page (or a table page) at `pa`.
     pub const fn at(pa: u64) -> Mtt {
@@ -639,13 +700,13 @@ impl Mtt {
     }
 
     /// To the 8 bytes of a table. In encoding RAW `writable` is lost, and address 0 reads back as
-    /// absent.
-    pub const fn encode(self, encoding: Encoding) -> u64 {
+    /// absent. Encoding CHECKED keeps bits 51:12 of the address only.
+    pub const fn encode(self, encoding: Encoding, place: Place) -> u64 {
+        let flags = MTT_PRESENT | if self.writable { MTT_WRITABLE } else { 0 };
         match encoding {
             Encoding::Raw => self.pa,
-            Encoding::Flagged => {
-                self.pa | MTT_PRESENT | if self.writable { MTT_WRITABLE } else { 0 }
-            }
+            Encoding::Flagged => self.pa | flags,
+            Encoding::Checked => checked_word(self.pa, flags, place),
         }
     }
 
@@ -654,37 +715,59 @@ impl Mtt {
     pub const fn decode(
         word: u64,
         encoding: Encoding,
+        place: Place,
         log_page: u8,
         write: bool,
     ) -> Result<Mtt, MttFault> {
         let below = (1u64 << log_page) - 1;
-        let (present, flags, writable) = match encoding {
-            Encoding::Raw => (word != 0, 0, true),
-            Encoding::Flagged => {
-                let flags = MTT_PRESENT | MTT_WRITABLE;
-                (word & MTT_PRESENT != 0, flags, word & MTT_WRITABLE != 0)
+        let flags = MTT_PRESENT | MTT_WRITABLE;
+        let writable = word & MTT_WRITABLE != 0;
+        let (present, intact, pa, writable) = match encoding {
+            Encoding::Raw => (word != 0, true, word, true),
+            Encoding::Flagged => (word & MTT_PRESENT != 0, true, word & !flags, writable),
+            Encoding::Checked => {
+                let pa = word & CHECKED_ADDRESS;
+                let intact = word & MTT_PRESENT != 0
+                    && pa != 0
+                    && word == checked_word(pa, word & flags, place);
+                (word != 0, intact, pa, writable)
             }
         };
         if !present {
             Err(MttFault::Absent)
-        } else if word & below & !flags != 0 || write && !writable {
+        } else if !intact || pa & below != 0 || write && !writable {
             Err(MttFault::Bad)
         } else {
-            Ok(Mtt {
-                pa: word & !below,
-                writable,
-            })
+            Ok(Mtt { pa, writable })
         }
     }
 
-    /// From an upper level: the address of a table page of 2^`log_tpage` bytes. Bit 1 of encoding
-    /// FLAGGED has no meaning there.
+    /// [`Mtt::decode`] in an on-demand region: an entry that is good but not writable is absent for
+    /// an access that writes.
+    pub const fn decode_on_demand(
+        word: u64,
+        encoding: Encoding,
+        place: Place,
+        log_page: u8,
+        write: bool,
+    ) -> Result<Mtt, MttFault> {
+        match Mtt::decode(word, encoding, place, log_page, false) {
+            Ok(Mtt {
+                writable: false, ..
+            }) if write => Err(MttFault::Absent),
+            other => other,
+        }
+    }
+
+    /// From an upper level: the address of a table page of 2^`log_tpage` bytes. Bit 1 of encodings
+    /// FLAGGED and CHECKED has no meaning there.
     pub const fn decode_directory(
         word: u64,
         encoding: Encoding,
+        place: Place,
         log_tpage: u8,
     ) -> Result<u64, MttFault> {
-        match Mtt::decode(word, encoding, log_tpage, false) {
+        match Mtt::decode(word, encoding, place, log_tpage, false) {
             Ok(Mtt { pa, .. }) => Ok(pa),
             Err(fault) => Err(fault),
         }

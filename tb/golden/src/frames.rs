@@ -5,9 +5,10 @@
 //! building or walking tables cannot hide. The list is kept as runs, so that a contiguous region
 //! costs one run, whatever its size.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// One page of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,6 +50,18 @@ impl Page {
 pub trait PageSource: fmt::Debug + Send + Sync {
     /// Page `index` of the region; `Absent` past its end.
     fn page(&self, index: u64) -> Page;
+
+    /// What an access that came at clock `from` may find of page `index` at clock `to`. More than one
+    /// thing only where pages come and go, see [`PagedList`].
+    fn met(&self, index: u64, from: u64, to: u64) -> Vec<Page> {
+        let _ = (from, to);
+        vec![self.page(index)]
+    }
+
+    /// The list itself, if its pages come and go.
+    fn paged(&self) -> Option<&PagedList> {
+        None
+    }
 }
 
 /// The pages of one region, shared between its incarnations and whoever else wants to know.
@@ -168,6 +181,161 @@ impl PageSource for FrameList {
             }
             _ => Page::Absent,
         }
+    }
+}
+
+/// One thing that a page of an on-demand region was for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Spell {
+    page: Page,
+    /// In the table from here on.
+    from: u64,
+    /// Not in the table any more from here on.
+    until: Option<u64>,
+    /// The unit has not used it since: the range was invalidated.
+    gone: Option<u64>,
+}
+
+impl Spell {
+    /// May an access between these clocks have found it? What is absent is read again before it
+    /// counts; what is present may come from a cache until the range is invalidated.
+    fn met(&self, from: u64, to: u64) -> bool {
+        let in_table = self.from <= to && self.until.map_or(true, |until| from <= until);
+        match self.page {
+            Page::Present { .. } => self.from <= to && self.gone.map_or(true, |gone| to <= gone),
+            _ => in_table,
+        }
+    }
+}
+
+/// The pages of an on-demand region, which come and go, and when they did.
+///
+/// ```
+/// use tpt_golden::frames::{Page, PageSource, PagedList};
+///
+/// let pages = PagedList::new(12);
+/// pages.set(3, Page::at(0x5000), 100);
+/// assert_eq!(pages.page(3), Page::at(0x5000));
+/// pages.set(3, Page::Absent, 200);
+/// // A cache may still know it, until the range is invalidated.
+/// assert!(pages.met(3, 250, 260).contains(&Page::at(0x5000)));
+/// pages.invalidated(0..8, 270, 300);
+/// assert_eq!(pages.met(3, 310, 320), [Page::Absent]);
+/// ```
+#[derive(Debug, Default)]
+pub struct PagedList {
+    log_page: u8,
+    spells: Mutex<BTreeMap<u64, Vec<Spell>>>,
+}
+
+impl PagedList {
+    /// Pages of 2^`log_page` bytes, all of them absent.
+    pub fn new(log_page: u8) -> PagedList {
+        PagedList {
+            log_page,
+            spells: Mutex::default(),
+        }
+    }
+
+    /// log2 of the page size.
+    pub fn log_page(&self) -> u8 {
+        self.log_page
+    }
+
+    fn spells(&self) -> MutexGuard<'_, BTreeMap<u64, Vec<Spell>>> {
+        // Nothing is left half done if a holder panics.
+        self.spells.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From clock `now` on the table holds this for page `index`.
+    pub fn set(&self, index: u64, page: Page, now: u64) {
+        let mut spells = self.spells();
+        let list = spells.entry(index).or_insert_with(|| {
+            vec![Spell {
+                page: Page::Absent,
+                from: 0,
+                until: None,
+                gone: None,
+            }]
+        });
+        if let Some(last) = list.last_mut() {
+            if last.page == page {
+                return;
+            }
+            last.until = Some(now);
+        }
+        list.push(Spell {
+            page,
+            from: now,
+            until: None,
+            gone: None,
+        });
+    }
+
+    /// An INVALIDATE_RANGE over these pages, accepted at clock `accepted`, has completed at clock
+    /// `now`: what was taken out of the table before it is not used any more.
+    pub fn invalidated(&self, pages: Range<u64>, accepted: u64, now: u64) {
+        for list in self.spells().range_mut(pages).map(|(_, list)| list) {
+            for spell in list.iter_mut() {
+                if spell.until.is_some_and(|until| until <= accepted) {
+                    spell.gone.get_or_insert(now);
+                }
+            }
+            // A region may live for long: what nobody can have met any more goes.
+            let last = list.len().saturating_sub(16);
+            let mut n = 0;
+            list.retain(|spell| {
+                n += 1;
+                n > last || spell.gone.is_none()
+            });
+        }
+    }
+
+    /// Is the page at `pa` one that the unit may still use?
+    pub fn in_use(&self, index: u64, pa: u64) -> bool {
+        let spells = self.spells();
+        let list = spells.get(&index);
+        list.into_iter().flatten().any(|spell| {
+            let here = matches!(spell.page, Page::Present { pa: there, .. } if there == pa);
+            here && spell.gone.is_none()
+        })
+    }
+
+    /// The pages that are present, in order.
+    pub fn present(&self) -> Vec<u64> {
+        let here = |list: &Vec<Spell>| {
+            let last = list.last().map(|spell| spell.page);
+            matches!(last, Some(Page::Present { .. }))
+        };
+        let spells = self.spells();
+        let known = spells.iter().filter(|(_, list)| here(list));
+        known.map(|(index, _)| *index).collect()
+    }
+}
+
+impl PageSource for PagedList {
+    fn paged(&self) -> Option<&PagedList> {
+        Some(self)
+    }
+
+    fn page(&self, index: u64) -> Page {
+        let spells = self.spells();
+        let last = spells.get(&index).and_then(|list| list.last());
+        last.map_or(Page::Absent, |spell| spell.page)
+    }
+
+    fn met(&self, index: u64, from: u64, to: u64) -> Vec<Page> {
+        let spells = self.spells();
+        let Some(list) = spells.get(&index) else {
+            return vec![Page::Absent];
+        };
+        let mut met: Vec<Page> = Vec::new();
+        for spell in list.iter().filter(|spell| spell.met(from, to)) {
+            if !met.contains(&spell.page) {
+                met.push(spell.page);
+            }
+        }
+        met
     }
 }
 

@@ -222,7 +222,12 @@ pub fn may_pend(op: u8) -> bool {
     matches!(
         CmdOp::from_code(op),
         Some(
-            CmdOp::DeregMr | CmdOp::ReregMr | CmdOp::Invalidate | CmdOp::BindMw | CmdOp::DeallocMw
+            CmdOp::DeregMr
+                | CmdOp::ReregMr
+                | CmdOp::Invalidate
+                | CmdOp::BindMw
+                | CmdOp::DeallocMw
+                | CmdOp::InvalRange
         )
     )
 }

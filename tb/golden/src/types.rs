@@ -147,6 +147,8 @@ coded_enum! {
         Disabled = 16,
         /// The request's tag is still used by an earlier request.
         TagBusy = 17,
+        /// A page fault that is not held: the same request may pass later.
+        Retry = 18,
         /// A segment is not inside one of the host windows.
         HostWin = 19,
     }
@@ -287,6 +289,10 @@ coded_enum! {
         DeallocMw = 10,
         /// Register a physical region.
         RegPhys = 11,
+        /// The answer to a page fault: the page is there, or will not come.
+        PageReady = 12,
+        /// End the use of old table entries of an on-demand region; the keys stay.
+        InvalRange = 13,
     }
 }
 
@@ -341,6 +347,8 @@ coded_enum! {
         Raw = 0,
         /// Bit 0 present and readable, bit 1 writable.
         Flagged = 1,
+        /// As `Flagged`, with a check of the entry and its place.
+        Checked = 2,
     }
 }
 
@@ -378,7 +386,7 @@ impl Access {
     pub const MW_BIND: Access = Access(1 << 4);
     /// Addresses are offsets from the start of the region.
     pub const ZERO_BASED: Access = Access(1 << 5);
-    /// Paging on demand; refused by this unit.
+    /// Pages may be absent: page faults. Only in units that hold page faults.
     pub const ON_DEMAND: Access = Access(1 << 6);
     /// Hint: huge pages.
     pub const HUGETLB: Access = Access(1 << 7);
@@ -389,6 +397,7 @@ impl Access {
     /// Accesses may pass each other: an attribute of the beats, but not of those of atomics.
     pub const RELAXED_ORDERING: Access = Access(1 << 20);
     /// Every flag that registration takes: bits 0 to 5, 7 to 9 and the optional ones, 20 to 29.
+    /// Units with page faults take ON_DEMAND as well.
     pub const KNOWN: Access = Access(0x3ff0_03bf);
     /// Every flag that a bind takes; ZERO_BASED only for type 2.
     pub const KNOWN_WINDOW: Access = Access(0x0000_002e);
@@ -595,6 +604,8 @@ pub mod flag {
     pub const MW2: u8 = 1 << 1;
     /// ALLOC_MW: type 2A, together with [`MW2`].
     pub const MW2A: u8 = 1 << 2;
+    /// PAGE_READY: the page will not come.
+    pub const REFUSE: u8 = 1 << 0;
 }
 
 /// A command of the control path.
@@ -612,7 +623,7 @@ pub struct Command {
     pub qpn: u32,
     /// BIND_MW: L_Key of the region.
     pub mkey: Key,
-    /// Key of what the command is about: L_Key of a region, R_Key of a window.
+    /// Key of what the command is about: L_Key of a region, R_Key of a window. PAGE_READY: the slot.
     pub key: Key,
     /// Protection domain of the region or window, 24 bits.
     pub pd: u32,

@@ -3,7 +3,7 @@
 
 mod host_common;
 
-use host_common::{host, walk, Script, Stop, FRAGMENTED};
+use host_common::{host, walk, walk_region, Script, Stop, FRAGMENTED};
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::time::Instant;
@@ -242,17 +242,23 @@ proptest! {
         pages in prop::collection::vec(any_page(43), 8),
         level in prop_oneof![1u8..=4, Just(5)],
         log_tpage in 12u8..=16,
-        flagged: bool,
+        (flagged, checked) in any::<(bool, bool)>(),
         lazy: bool,
         flat_offset in 0u64..600,
         fragmented: bool,
     ) {
+        // Entries of encoding CHECKED hold addresses below 2^52.
+        let log_page = if checked { log_page.min(30) } else { log_page };
         let mut list = FrameList::new(log_page);
         for (&(n, kind), page) in runs.iter().zip(pages) {
+            let page = match page {
+                Page::Present { pa, .. } if checked => Page::at(pa >> 13),
+                page => page,
+            };
             let page = match (kind, page) {
                 (0, _) => Page::Absent,
                 (1, _) => Page::Bad,
-                (2, Page::Present { pa, .. }) if flagged => Page::Present { pa, writable: false },
+                (2, Page::Present { pa, .. }) if flagged || checked => Page::Present { pa, writable: false },
                 (_, page) => page,
             };
             list.push(n, page);
@@ -262,7 +268,11 @@ proptest! {
         let mode = if fragmented { FRAGMENTED } else { AllocMode::Contiguous };
         let mut host = host(mode, n);
         let before = host.stats();
-        let encoding = if flagged { Encoding::Flagged } else { Encoding::Raw };
+        let encoding = match (flagged, checked) {
+            (_, true) => Encoding::Checked,
+            (true, _) => Encoding::Flagged,
+            _ => Encoding::Raw,
+        };
         let shape = Shape {
             log_page: Some(log_page),
             level: Some(level),
@@ -271,9 +281,13 @@ proptest! {
             flat_offset: 8 * flat_offset,
             lazy,
         };
+        let region = (n as u32 * 0x1_0071) & 0x7f_ffff;
         let fits = level == 5 || n <= 1u64 << (u32::from(level) * (u32::from(log_tpage) - 3));
         let table = match Table::build(&mut host, &list, &shape, 4) {
-            Ok(table) => table,
+            Ok(mut table) => {
+                table.complete(&mut host, &list, region);
+                table
+            }
             Err(e) => {
                 prop_assert!(!fits, "{}", e);
                 prop_assert_eq!(host.stats(), before);
@@ -297,10 +311,10 @@ proptest! {
                 Page::Bad => Err(Stop::Bad),
                 _ => Err(Stop::Absent),
             };
-            prop_assert_eq!(walk(&host.mem, &cmd, i), want, "page {}", i);
+            prop_assert_eq!(walk_region(&host.mem, &cmd, region, i), want, "page {}", i);
             let entry = table.entry_pa(i).expect("in range");
             prop_assert_eq!(host.owner_at(entry), Some(Owner::Table));
-            if let (true, Page::Present { writable, .. }) = (flagged, list.page(i)) {
+            if let (true, Page::Present { writable, .. }) = (flagged || checked, list.page(i)) {
                 prop_assert_eq!(host.mem.read_u64(entry) & 2 != 0, writable);
             }
         }

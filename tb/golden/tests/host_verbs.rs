@@ -5,6 +5,7 @@
 mod host_common;
 
 use host_common::{host, Script, FRAGMENTED};
+use tpt_golden::codec::{Mtt, Place};
 use tpt_golden::driver::fast::{AllocMrArgs, FastMr, FastOutcome};
 use tpt_golden::driver::phys::PhysArgs;
 use tpt_golden::driver::window::{BindArgs, Mw, MwOutcome, MwType};
@@ -36,6 +37,7 @@ impl Port {
         let keys = KeyMaker::new([1, 2, 3, 4], [5, 6, 7, 8], false);
         let mut unit = Golden::enabled(keys, 64, 3);
         unit.allow_phys(true);
+        unit.build_with(true, 4);
         Port { unit, say: None }
     }
 
@@ -158,7 +160,18 @@ fn arguments_of_alloc_mr() {
 #[test]
 fn page_lists_are_written() {
     let (mut host, mut driver, mut port, pid, va) = setup(FRAGMENTED);
-    for encoding in [Encoding::Raw, Encoding::Flagged] {
+    let without = driver.alloc_mr(
+        &mut host,
+        &mut port,
+        &AllocMrArgs {
+            encoding: Encoding::Checked,
+            ..list_of(20)
+        },
+    );
+    let error = without.expect_err("the index is not known");
+    assert_eq!(error, DriverError::NoSecrets);
+    driver.set_keys(port.unit.keys().clone());
+    for encoding in Encoding::ALL.iter().copied() {
         let args = AllocMrArgs {
             encoding,
             ..list_of(20)
@@ -182,11 +195,23 @@ fn page_lists_are_written() {
                 let word = host.mem.read_u64(mr.table().frame()[0] + 8 * n);
                 let flags = match (encoding, writable) {
                     (Encoding::Raw, _) => 0,
-                    (Encoding::Flagged, true) => 3,
-                    (Encoding::Flagged, false) => 1,
+                    (_, true) => 3,
+                    (_, false) => 1,
                 };
+                let root = mr.table().frame()[0];
+                let place = Place {
+                    index: port.unit.keys().decode(mr.lkey()).1,
+                    number: n + (root >> 3 & 0x1ff),
+                    level: 1,
+                };
+                let page = |n: u64| host.translate(pid, va + (n << 12)).expect("present");
                 let expected = match n < pages {
-                    true => host.translate(pid, va + (n << 12)).expect("present") | flags,
+                    true if encoding == Encoding::Checked => Mtt {
+                        pa: page(n),
+                        writable,
+                    }
+                    .encode(encoding, place),
+                    true => page(n) | flags,
                     false => 0,
                 };
                 assert_eq!(word, expected, "{encoding} page {n}");

@@ -169,9 +169,9 @@ proptest! {
     #[test]
     fn raw_entries(pa: u64, log_page in 12u8..44, write: bool) {
         let aligned = pa >> log_page << log_page;
-        let decode = |word| Mtt::decode(word, Encoding::Raw, log_page, write);
+        let decode = |word| Mtt::decode(word, Encoding::Raw, Place::default(), log_page, write);
         let expected = if aligned == 0 { Err(MttFault::Absent) } else { Ok(Mtt::at(aligned)) };
-        prop_assert_eq!(decode(Mtt::at(aligned).encode(Encoding::Raw)), expected);
+        prop_assert_eq!(decode(Mtt::at(aligned).encode(Encoding::Raw, Place::default())), expected);
         if pa != aligned {
             prop_assert_eq!(decode(pa), Err(MttFault::Bad));
         }
@@ -181,14 +181,14 @@ proptest! {
     fn flagged_entries(pa: u64, log_page in 12u8..44, writable: bool, write: bool) {
         let pa = pa >> log_page << log_page;
         let entry = Mtt { pa, writable };
-        let word = entry.encode(Encoding::Flagged);
-        let decode = |word| Mtt::decode(word, Encoding::Flagged, log_page, write);
+        let word = entry.encode(Encoding::Flagged, Place::default());
+        let decode = |word| Mtt::decode(word, Encoding::Flagged, Place::default(), log_page, write);
         prop_assert_eq!(decode(word), if write && !writable { Err(MttFault::Bad) } else { Ok(entry) });
         prop_assert_eq!(decode(word & !1), Err(MttFault::Absent), "absent before bad");
         for bit in 2..log_page {
             prop_assert_eq!(decode(word | 1 << bit), Err(MttFault::Bad));
         }
-        let directory = Mtt::decode_directory(pa | 1, Encoding::Flagged, 12);
+        let directory = Mtt::decode_directory(pa | 1, Encoding::Flagged, Place::default(), 12);
         prop_assert_eq!(directory, Ok(pa), "a directory needs no writable bit");
     }
 
@@ -385,7 +385,7 @@ fn legal_fields() {
         ),
         (
             MptEntry {
-                encoding: 2,
+                encoding: 3,
                 ..good
             },
             "encoding",

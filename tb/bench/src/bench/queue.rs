@@ -426,6 +426,7 @@ impl Bench {
                 let pages = posted.extra.pages.clone();
                 let expected = self.golden.begin(&posted.command, pages, now);
                 posted.no_index = expected.status == Status::NoIndex;
+                self.fault_answered(&posted.command, expected.status == Status::Ok);
                 self.posted.push(posted);
             }
         }

@@ -197,6 +197,9 @@ impl Driver {
         if args.log_page > 63 || self.caps.page_sizes >> args.log_page & 1 == 0 {
             return Err(MttError::PageSize.into());
         }
+        if args.encoding == Encoding::Checked && self.keys.is_none() {
+            return Err(DriverError::NoSecrets);
+        }
         let table = Table::reserve(host, args.pages.into(), args.log_page, args.encoding)?;
         let mr = FastMr {
             lkey: Key::NONE,
@@ -386,6 +389,9 @@ impl Driver {
                     _ => {}
                 }
                 (mr.lkey, mr.rkey) = (completion.lkey, completion.rkey);
+                if let Some(index) = self.index_of(mr.lkey) {
+                    mr.table.set_index(index);
+                }
                 Ok(FastOutcome::Ready(mr, Released::default()))
             }
             Ok(status) => {

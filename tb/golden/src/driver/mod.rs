@@ -11,7 +11,8 @@
 //! finish_dereg  completion OK: free table, then unpin;  PENDING: keep all until the final one
 //! ```
 //!
-//! Fast-registration regions are in [`fast`], windows in [`window`], physical regions in [`phys`].
+//! Fast-registration regions are in [`fast`], windows in [`window`], physical regions in [`phys`],
+//! on-demand regions in [`demand`].
 //!
 //! Every operation exists in two phases, so that traffic can run between them, and as one blocking
 //! call over a [`CommandPort`]. Between the phases a handle owns the pages and the table; nothing is
@@ -42,12 +43,14 @@
 //! # Ok::<(), tpt_golden::driver::DriverError>(())
 //! ```
 
+pub mod demand;
 pub mod fast;
 pub mod phys;
 pub mod window;
 
 use crate::frames::{FrameList, Page};
 use crate::host::{FrameRun, Host, HostError, PhysRange, Pid, Pinned, FRAME, LOG_FRAME};
+use crate::keys::KeyMaker;
 use crate::mem::PhysMem;
 use crate::mtt::{best_page_size, frame_list, page_count, plan, MttError, Shape, Table};
 use crate::mtt::{MAX_PAGES, PAGE_SIZES};
@@ -103,9 +106,15 @@ pub enum DriverError {
     /// Access flags that nobody knows.
     #[error("unknown access flags {0:#x}")]
     UnknownFlags(u32),
-    /// Paging on demand is not supported.
-    #[error("ON_DEMAND is not supported")]
+    /// On-demand regions are memory of a process, and made by [`Driver::prepare_reg_demand`].
+    #[error("ON_DEMAND is not supported by this kind of registration: use an on-demand region of a process")]
     OnDemand,
+    /// The driver does not know the index of a region without the secrets of the keys.
+    #[error("encoding CHECKED needs the secrets of the keys: give them to the driver first")]
+    NoSecrets,
+    /// The region has no such page.
+    #[error("the region has no page {0}")]
+    NoPage(u64),
     /// REMOTE_WRITE or REMOTE_ATOMIC without LOCAL_WRITE.
     #[error("remote write or atomic without local write")]
     NoLocalWrite,
@@ -181,6 +190,8 @@ impl DriverError {
         match self {
             ZeroLength | Wrap { .. } | UnknownFlags(_) | NoLocalWrite | Pd(_) => Errno::Einval,
             PageOffset { .. } | FrameCount { .. } | NothingToChange => Errno::Einval,
+            NoSecrets => Errno::Einval,
+            NoPage(_) => Errno::Efault,
             Qpn(_) | ListLength(_) | NotMapped | NotRegistered => Errno::Einval,
             Registered => Errno::Ebusy,
             TwoDomains | NotPermitted => Errno::Eperm,
@@ -536,6 +547,8 @@ pub struct Driver {
     /// Commands without their final completion.
     outstanding: HashSet<u16>,
     lost: Vec<Lost>,
+    /// How keys name an index: entries of encoding CHECKED are made with it.
+    keys: Option<KeyMaker>,
 }
 
 /// Memory that the hardware might still use.
@@ -568,7 +581,19 @@ impl Driver {
             next_id: 0,
             outstanding: HashSet::new(),
             lost: Vec::new(),
+            keys: None,
         }
+    }
+
+    /// The secrets that the host has written into the registers. Without them no region of encoding
+    /// CHECKED can be made.
+    pub fn set_keys(&mut self, keys: KeyMaker) {
+        self.keys = Some(keys);
+    }
+
+    /// The MPT index that a key names, if the secrets are known.
+    fn index_of(&self, key: Key) -> Option<u32> {
+        self.keys.as_ref().map(|keys| keys.decode(key).1)
     }
 
     /// A command number that no unfinished command has.
@@ -631,15 +656,24 @@ impl Driver {
         handle: RegHandle,
         completion: &Completion,
     ) -> Result<Mr, DriverError> {
-        let RegHandle { id, args, backing } = handle;
+        let RegHandle {
+            id,
+            args,
+            mut backing,
+        } = handle;
         self.outstanding.remove(&id);
         match match_status(id, CmdOp::RegMr, completion) {
-            Ok(Status::Ok) => Ok(Mr {
-                lkey: completion.lkey,
-                rkey: completion.rkey,
-                args,
-                backing,
-            }),
+            Ok(Status::Ok) => {
+                if let Some(index) = self.index_of(completion.lkey) {
+                    backing.table.complete(host, &backing.list, index);
+                }
+                Ok(Mr {
+                    lkey: completion.lkey,
+                    rkey: completion.rkey,
+                    args,
+                    backing,
+                })
+            }
             Ok(status) if status != Status::Pending => {
                 backing.release(host);
                 Err(DriverError::Refused(status))
@@ -734,6 +768,9 @@ impl Driver {
 
     /// Pins the memory and writes the table.
     fn build(&self, host: &mut Host, args: &RegArgs) -> Result<Backing, DriverError> {
+        if args.shape.encoding == Encoding::Checked && self.keys.is_none() {
+            return Err(DriverError::NoSecrets);
+        }
         let pinned = pin(host, args)?;
         match self.build_table(host, args, &pinned) {
             Ok((list, table)) => Ok(Backing {
@@ -902,7 +939,13 @@ impl Driver {
         let backing = match flags & rereg::TRANSLATION {
             0 => None,
             _ => match self.build(host, &args) {
-                Ok(backing) => Some(backing),
+                Ok(mut backing) => {
+                    // The index stays.
+                    if let Some(index) = self.index_of(mr.lkey) {
+                        backing.table.complete(host, &backing.list, index);
+                    }
+                    Some(backing)
+                }
                 Err(e) => return Err(Unchanged::new(mr, e)),
             },
         };
@@ -1068,8 +1111,16 @@ fn needs_write(access: Access) -> bool {
     access.intersects(Access::LOCAL_WRITE | Access::MW_BIND)
 }
 
-/// The rules that need no look at the memory.
+/// The rules that need no look at the memory, of a region whose pages stay.
 fn check(args: &RegArgs) -> Result<(), DriverError> {
+    match check_all(args) {
+        Ok(()) if args.access.contains(Access::ON_DEMAND) => Err(DriverError::OnDemand),
+        other => other,
+    }
+}
+
+/// The rules that need no look at the memory.
+fn check_all(args: &RegArgs) -> Result<(), DriverError> {
     let length = args.length;
     let wraps = |start: u64| length - 1 > u64::MAX - start;
     if length == 0 {
@@ -1087,9 +1138,6 @@ fn check(args: &RegArgs) -> Result<(), DriverError> {
     let unknown = args.access.0 & !(Access::KNOWN | Access::ON_DEMAND).0;
     if unknown != 0 {
         return Err(DriverError::UnknownFlags(unknown));
-    }
-    if args.access.contains(Access::ON_DEMAND) {
-        return Err(DriverError::OnDemand);
     }
     let needs_local = Access::REMOTE_WRITE | Access::REMOTE_ATOMIC;
     if args.access.intersects(needs_local) && !args.access.contains(Access::LOCAL_WRITE) {

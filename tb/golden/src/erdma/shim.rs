@@ -610,6 +610,8 @@ pub fn cqe_status(syndrome: Syndrome, role: Role) -> Option<u8> {
         Syndrome::Qp | Syndrome::Parent => return None,
         Syndrome::Ok | Syndrome::Bus | Syndrome::MptBad => return None,
         Syndrome::Disabled | Syndrome::TagBusy => return None,
+        // Neither are on-demand regions.
+        Syndrome::Retry => return None,
     };
     Some(match role {
         Role::Remote => receiving,

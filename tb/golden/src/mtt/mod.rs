@@ -19,10 +19,11 @@
 //! with the registration as the truth that the table is judged by.
 
 mod matrix;
+pub mod paged;
 
 pub use matrix::{boundary_matrix, Case, Probe};
 
-use crate::codec::{Mtt, LOG_TPAGE_RANGE};
+use crate::codec::{Mtt, Place, CHECKED_ADDRESS, LOG_TPAGE_RANGE};
 use crate::frames::{FrameList, Page, PageSource};
 use crate::host::{Host, HostError, Owner, PhysRange};
 use crate::types::{Encoding, LEVEL_FLAT, LEVEL_INLINE};
@@ -64,6 +65,9 @@ pub enum MttError {
         /// Pages of the region.
         pages: u64,
     },
+    /// Entries of encoding CHECKED hold physical addresses below 2^52.
+    #[error("address {0:#x} does not fit into a CHECKED entry: it must be a multiple of 4 KiB below 2^52")]
+    Address(u64),
     /// A page list with a fault cannot be put into the MPT entry.
     #[error("page {0} cannot be an inline page")]
     Inline(u64),
@@ -233,26 +237,53 @@ pub(crate) fn plan(pages: u64, shape: &Shape, max_levels: u8) -> Result<(u8, u8)
     }
 }
 
-/// The leaf entry of a page. Faults of the list become entries that the walk finds at fault, except
-/// `Bus`, which the memory has to produce.
-fn leaf_word(page: Page, encoding: Encoding) -> u64 {
-    match (page, encoding) {
-        (Page::Present { pa, writable }, _) => Mtt { pa, writable }.encode(encoding),
-        (Page::Absent | Page::Bus, _) => 0,
-        // A bit below the page size that is no flag.
-        (Page::Bad, Encoding::Raw) => 1 << 2,
-        (Page::Bad, Encoding::Flagged) => 1 << 2 | 3,
-    }
+/// What the entries of a table are written with.
+#[derive(Clone, Copy, Debug)]
+struct Ink {
+    encoding: Encoding,
+    /// MPT index of the region.
+    index: u32,
+    log_tpage: u8,
+    /// Entries between the 4 KiB boundary before a flat table and its root.
+    before: u64,
 }
 
-/// The `n`-th directory entry, which names the table page at `pa`. The writable flag means nothing
-/// in a directory: every second entry has it.
-fn dir_word(pa: u64, n: u64, encoding: Encoding) -> u64 {
-    Mtt {
-        pa,
-        writable: n % 2 == 1,
+impl Ink {
+    fn place(self, level: u8, number: u64) -> Place {
+        Place {
+            index: self.index,
+            number: number + self.before,
+            level,
+        }
     }
-    .encode(encoding)
+
+    /// The leaf entry of page `number`. Faults of the list become entries that the walk finds at
+    /// fault, except `Bus`, which the memory has to produce.
+    fn leaf(self, number: u64, page: Page) -> u64 {
+        let encoding = self.encoding;
+        let word = |entry: Mtt| entry.encode(encoding, self.place(1, number));
+        match (page, encoding) {
+            (Page::Present { pa, writable }, _) => word(Mtt { pa, writable }),
+            (Page::Absent | Page::Bus, _) => 0,
+            // A bit below the page size that is no flag.
+            (Page::Bad, Encoding::Raw) => 1 << 2,
+            (Page::Bad, Encoding::Flagged) => 1 << 2 | 3,
+            // An entry of another page.
+            (Page::Bad, Encoding::Checked) => {
+                Mtt::at(1 << 51).encode(encoding, self.place(1, number ^ 1))
+            }
+        }
+    }
+
+    /// The `n`-th directory entry of table pages of `level`, which names the table page at `pa`. The
+    /// writable flag means nothing in a directory: every second entry has it.
+    fn directory(self, level: u8, n: u64, pa: u64) -> u64 {
+        Mtt {
+            pa,
+            writable: n % 2 == 1,
+        }
+        .encode(self.encoding, self.place(level, n))
+    }
 }
 
 /// A table in physical memory.
@@ -267,12 +298,15 @@ pub struct Table {
     encoding: Encoding,
     frame: [u64; 4],
     entries: u64,
+    index: u32,
+    lazy: bool,
     levels: Vec<Vec<PhysRange>>,
     generated: Vec<u64>,
 }
 
 impl Table {
-    /// Writes the table of `list`.
+    /// Writes the table of `list`. A table of encoding CHECKED stays all zeros, since the index of its
+    /// region is not known yet: [`Table::complete`] writes it.
     ///
     /// `max_levels` is the depth of the unit. On an error no frame stays in use.
     pub fn build(
@@ -283,27 +317,125 @@ impl Table {
     ) -> Result<Table, MttError> {
         let pages = list.pages();
         let (level, log_tpage) = plan(pages, shape, max_levels)?;
+        if level != LEVEL_INLINE && shape.encoding == Encoding::Checked {
+            check_addresses(list)?;
+        }
+        let mut table =
+            Table::reserve_shape(host, pages, list.log_page(), level, log_tpage, shape)?;
+        match (level, shape.encoding) {
+            (LEVEL_INLINE, _) => table.build_inline(list)?,
+            (_, Encoding::Checked) => {}
+            _ => table.write(host, list),
+        }
+        Ok(table)
+    }
+
+    /// A table for `pages` pages in which everything is absent: the directories as well. It is for
+    /// pages that come and go, see [`paged`].
+    pub fn empty(
+        host: &mut Host,
+        pages: u64,
+        log_page: u8,
+        shape: &Shape,
+        max_levels: u8,
+    ) -> Result<Table, MttError> {
+        let (level, log_tpage) = plan(pages, shape, max_levels)?;
+        Table::reserve_shape(host, pages, log_page, level, log_tpage, shape)
+    }
+
+    /// Takes the frames of a table; they are all zeros.
+    fn reserve_shape(
+        host: &mut Host,
+        pages: u64,
+        log_page: u8,
+        level: u8,
+        log_tpage: u8,
+        shape: &Shape,
+    ) -> Result<Table, MttError> {
         let mut table = Table {
             level,
-            log_page: list.log_page(),
+            log_page,
             log_tpage,
             encoding: shape.encoding,
             frame: [0; 4],
             entries: pages,
+            index: 0,
+            lazy: shape.lazy,
             levels: Vec::new(),
             generated: Vec::new(),
         };
-        let built = match level {
-            LEVEL_INLINE => table.build_inline(list),
-            LEVEL_FLAT => table.build_flat(host, list, shape),
-            _ => table.build_tree(host, list, shape.lazy),
+        let reserved = match level {
+            LEVEL_INLINE => Ok(()),
+            LEVEL_FLAT => table.reserve_flat(host, shape),
+            _ => table.reserve_tree(host),
         };
-        match built {
+        match reserved {
             Ok(()) => Ok(table),
             Err(e) => {
                 table.free(host);
                 Err(e)
             }
+        }
+    }
+
+    /// Writes a table of encoding CHECKED for the region with this MPT index, which is known when the
+    /// region is registered. Does nothing for other encodings.
+    pub fn complete(&mut self, host: &mut Host, list: &Arc<FrameList>, index: u32) {
+        self.index = index;
+        if self.encoding == Encoding::Checked && self.level != LEVEL_INLINE {
+            self.write(host, list);
+        }
+    }
+
+    fn ink(&self) -> Ink {
+        Ink {
+            encoding: self.encoding,
+            index: self.index,
+            log_tpage: self.log_tpage,
+            before: match self.level {
+                LEVEL_FLAT => self.frame[0] >> 3 & 0x1ff,
+                _ => 0,
+            },
+        }
+    }
+
+    /// Writes all entries, leaves first.
+    fn write(&mut self, host: &mut Host, list: &Arc<FrameList>) {
+        let ink = self.ink();
+        if self.level == LEVEL_FLAT {
+            let part = PhysRange {
+                pa: self.frame[0],
+                len: self.entries * ENTRY_BYTES,
+            };
+            match self.lazy {
+                true => self.generate_leaves(host, list, part.pa, part.len),
+                false => self.write_leaves(host, list, &[part]),
+            }
+            return;
+        }
+        let per_page = (1u64 << self.log_tpage) / ENTRY_BYTES;
+        let mut children = self.entries;
+        for k in 0..self.level {
+            let pages = children.div_ceil(per_page);
+            let level = usize::from(k);
+            let first = self.levels[level][0].pa;
+            match (k, self.lazy) {
+                (0, false) => self.write_leaves(host, list, &self.levels[0]),
+                (0, true) => self.generate_leaves(host, list, first, pages << ink.log_tpage),
+                (_, false) => self.write_directory(host, level),
+                (_, true) => {
+                    let child = self.levels[level - 1][0].pa;
+                    let log = ink.log_tpage;
+                    let end = first + (pages << log);
+                    host.mem
+                        .map_generator(first..end, move |n| match n < children {
+                            true => ink.directory(k + 1, n, child + (n << log)),
+                            false => 0,
+                        });
+                    self.generated.push(first);
+                }
+            }
+            children = pages;
         }
     }
 
@@ -326,14 +458,24 @@ impl Table {
             encoding,
             frame: [range.pa, 0, 0, 0],
             entries: pages,
+            index: 0,
+            lazy: false,
             levels: vec![vec![range]],
             generated: Vec::new(),
         })
     }
 
+    /// The MPT index of the region, which entries of encoding CHECKED are made with.
+    pub fn set_index(&mut self, index: u32) {
+        self.index = index;
+    }
+
     /// Writes the pages of `list` into a flat table; what is behind them becomes absent. The device
-    /// must not be using the table.
+    /// must not be using the table. Encoding CHECKED: after [`Table::set_index`].
     pub fn fill(&mut self, host: &mut Host, list: &FrameList) -> Result<(), MttError> {
+        if self.encoding == Encoding::Checked {
+            check_addresses(list)?;
+        }
         let pages = list.pages();
         if self.level != LEVEL_FLAT {
             return Err(MttError::Level(self.level));
@@ -366,90 +508,52 @@ impl Table {
         Ok(())
     }
 
-    fn build_flat(
-        &mut self,
-        host: &mut Host,
-        list: &Arc<FrameList>,
-        shape: &Shape,
-    ) -> Result<(), MttError> {
+    fn reserve_flat(&mut self, host: &mut Host, shape: &Shape) -> Result<(), MttError> {
         let bytes = shape.flat_offset + self.entries * ENTRY_BYTES;
         let range = host.alloc_contiguous(Owner::Table, bytes, 1)?;
         self.levels.push(vec![range]);
-        let root = range.pa + shape.flat_offset;
-        self.frame[0] = root;
-        if shape.lazy {
-            self.generate_leaves(host, list, root, self.entries * ENTRY_BYTES);
-        } else {
-            let part = PhysRange {
-                pa: root,
-                len: range.len - shape.flat_offset,
-            };
-            self.write_leaves(host, list, &[part]);
-        }
+        self.frame[0] = range.pa + shape.flat_offset;
         Ok(())
     }
 
-    fn build_tree(
-        &mut self,
-        host: &mut Host,
-        list: &Arc<FrameList>,
-        lazy: bool,
-    ) -> Result<(), MttError> {
+    fn reserve_tree(&mut self, host: &mut Host) -> Result<(), MttError> {
         let size = 1u64 << self.log_tpage;
         let per_page = size / ENTRY_BYTES;
-        let mut below = self.entries;
-        for k in 0..self.level {
-            let children = below;
-            below = below.div_ceil(per_page);
-            let ranges = if lazy {
-                vec![host.alloc_contiguous(Owner::Table, below << self.log_tpage, size)?]
-            } else {
-                host.alloc_blocks(Owner::Table, below, size)?
+        let mut pages = self.entries;
+        for _ in 0..self.level {
+            pages = pages.div_ceil(per_page);
+            let ranges = match self.lazy {
+                true => {
+                    let bytes = pages << self.log_tpage;
+                    vec![host.alloc_contiguous(Owner::Table, bytes, size)?]
+                }
+                false => host.alloc_blocks(Owner::Table, pages, size)?,
             };
-            let first = ranges[0].pa;
             self.levels.push(ranges);
-            match (k, lazy) {
-                (0, false) => self.write_leaves(host, list, &self.levels[0]),
-                (0, true) => {
-                    self.generate_leaves(host, list, first, below << self.log_tpage);
-                }
-                (_, false) => self.write_directory(host, usize::from(k)),
-                (_, true) => {
-                    let child = self.levels[usize::from(k) - 1][0].pa;
-                    let (log, encoding) = (self.log_tpage, self.encoding);
-                    let end = first + (below << log);
-                    host.mem
-                        .map_generator(first..end, move |n| match n < children {
-                            true => dir_word(child + (n << log), n, encoding),
-                            false => 0,
-                        });
-                    self.generated.push(first);
-                }
-            }
         }
         self.frame[0] = self.levels[usize::from(self.level) - 1][0].pa;
         Ok(())
     }
 
     fn generate_leaves(&mut self, host: &mut Host, list: &Arc<FrameList>, pa: u64, bytes: u64) {
-        let (list, encoding) = (Arc::clone(list), self.encoding);
+        let (list, ink) = (Arc::clone(list), self.ink());
         host.mem
-            .map_generator(pa..pa + bytes, move |n| leaf_word(list.page(n), encoding));
+            .map_generator(pa..pa + bytes, move |n| ink.leaf(n, list.page(n)));
         self.generated.push(pa);
     }
 
     /// Writes the entries of all pages into `ranges`, one after the other. New frames are zero, so
     /// what follows the last entry stays zero.
     fn write_leaves(&self, host: &mut Host, list: &FrameList, ranges: &[PhysRange]) {
-        let log_page = u32::from(self.log_page);
+        let (log_page, ink) = (u32::from(self.log_page), self.ink());
         let words = list.runs().iter().flat_map(|run| {
-            let (page, encoding) = (run.page, self.encoding);
+            let (page, first) = (run.page, run.first);
             (0..run.pages).map(move |k| match page {
                 Page::Present { pa, writable } => {
                     let pa = pa.wrapping_add(k << log_page);
-                    leaf_word(Page::Present { pa, writable }, encoding)
+                    ink.leaf(first + k, Page::Present { pa, writable })
                 }
-                fault => leaf_word(fault, encoding),
+                fault => ink.leaf(first + k, fault),
             })
         });
         write_words(host, ranges, words);
@@ -457,12 +561,13 @@ impl Table {
 
     /// Writes the addresses of the table pages of level `k` (0-based, counted from the leaves) - 1.
     fn write_directory(&self, host: &mut Host, k: usize) {
-        let (log, encoding) = (self.log_tpage, self.encoding);
+        let ink = self.ink();
+        let log = ink.log_tpage;
         let words = self.levels[k - 1]
             .iter()
             .flat_map(|r| (0..r.len >> log).map(move |i| r.pa + (i << log)))
             .zip(0u64..)
-            .map(|(pa, n)| dir_word(pa, n, encoding));
+            .map(|(pa, n)| ink.directory(k as u8 + 1, n, pa));
         write_words(host, &self.levels[k], words);
     }
 
@@ -539,14 +644,23 @@ impl Table {
 
     /// Physical address of the leaf entry of page `index`; `None` if it is inline or out of range.
     pub fn entry_pa(&self, index: u64) -> Option<u64> {
-        if index >= self.entries || self.level == LEVEL_INLINE {
+        match self.level {
+            LEVEL_INLINE => None,
+            LEVEL_FLAT if index < self.entries => Some(self.frame[0] + index * ENTRY_BYTES),
+            LEVEL_FLAT => None,
+            _ => self.entry_at(1, index),
+        }
+    }
+
+    /// Physical address of entry `n` of the table pages of `level` (1: leaves) of a tree; `None` if
+    /// there is none.
+    pub fn entry_at(&self, level: u8, n: u64) -> Option<u64> {
+        let tree = (1..=4).contains(&self.level);
+        if !tree || n >= self.entries_of(level)? {
             return None;
         }
-        let mut at = index * ENTRY_BYTES;
-        if self.level == LEVEL_FLAT {
-            return Some(self.frame[0] + at);
-        }
-        for r in &self.levels[0] {
+        let mut at = n * ENTRY_BYTES;
+        for r in &self.levels[usize::from(level) - 1] {
             if at < r.len {
                 return Some(r.pa + at);
             }
@@ -554,6 +668,29 @@ impl Table {
         }
         None
     }
+
+    /// Entries in use of the table pages of `level` (1: leaves) of a tree or flat table.
+    pub fn entries_of(&self, level: u8) -> Option<u64> {
+        let flat = self.level == LEVEL_FLAT && level == 1;
+        if !flat && (level == 0 || level > self.level || self.level == LEVEL_FLAT) {
+            return None;
+        }
+        let bits = u32::from(level - 1) * (u32::from(self.log_tpage).saturating_sub(3));
+        Some(self.entries.div_ceil(1 << bits))
+    }
+}
+
+/// Do all addresses of the list fit into entries of encoding CHECKED?
+fn check_addresses(list: &FrameList) -> Result<(), MttError> {
+    for run in list.runs() {
+        if let Page::Present { pa, .. } = run.page {
+            let last = u128::from(pa) + (u128::from(run.pages - 1) << list.log_page());
+            if pa & !CHECKED_ADDRESS != 0 || last > CHECKED_ADDRESS.into() {
+                return Err(MttError::Address(pa));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Writes 64-bit words into ranges, a frame at a time.

@@ -26,6 +26,16 @@ pub(super) struct Fresh {
     pub access: bool,
 }
 
+/// What registration may ask for.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    pub max_levels: u8,
+    /// Encoding CHECKED.
+    pub checked: bool,
+    /// Right ON_DEMAND.
+    pub on_demand: bool,
+}
+
 impl Arguments {
     pub fn of_command(command: &Command) -> Arguments {
         Arguments {
@@ -72,16 +82,28 @@ impl Arguments {
     }
 
     /// The rules of registration, in their order.
-    pub fn check(&self, fresh: Fresh, max_levels: u8) -> Result<(), Status> {
+    pub fn check(&self, fresh: Fresh, limits: Limits) -> Result<(), Status> {
+        let on_demand = self.access.contains(Access::ON_DEMAND);
         if fresh.translation {
             self.check_range()?;
         }
         if fresh.access {
-            self.check_access(Access::KNOWN)?;
+            let known = match limits.on_demand {
+                true => Access::KNOWN | Access::ON_DEMAND,
+                false => Access::KNOWN,
+            };
+            let windows = on_demand && self.access.contains(Access::MW_BIND);
+            refuse_if(windows, Status::BadFlags)?;
+            self.check_access(known)?;
         }
         if fresh.translation {
-            check_pages(self.log_page, self.encoding)?;
-            self.check_table(max_levels)?;
+            check_pages(self.log_page, self.encoding, limits.checked)?;
+        }
+        // Pages inside the MPT entry cannot come and go.
+        let inline = on_demand && self.level == LEVEL_INLINE;
+        refuse_if(inline, Status::BadLevel)?;
+        if fresh.translation {
+            self.check_table(limits.max_levels)?;
         }
         Ok(())
     }
@@ -124,10 +146,14 @@ impl Arguments {
     }
 }
 
-/// BAD_PAGE_SIZE and BAD_ENCODING.
-pub(super) fn check_pages(log_page: u8, encoding: u8) -> Result<(), Status> {
+/// BAD_PAGE_SIZE and BAD_ENCODING; `checked`: encoding CHECKED is known.
+pub(super) fn check_pages(log_page: u8, encoding: u8, checked: bool) -> Result<(), Status> {
     refuse_if(!LOG_PAGE_RANGE.contains(&log_page), Status::BadPageSize)?;
-    refuse_if(Encoding::from_code(encoding).is_none(), Status::BadEncoding)
+    let known = match Encoding::from_code(encoding) {
+        Some(Encoding::Checked) => checked,
+        other => other.is_some(),
+    };
+    refuse_if(!known, Status::BadEncoding)
 }
 
 /// `status`, if it failed.

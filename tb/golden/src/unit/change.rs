@@ -21,6 +21,10 @@ pub(super) struct Change {
     pub binds: Option<Parent>,
     /// A window less is bound to this region, when the fence is over.
     pub frees: Option<Parent>,
+    /// The generation counts one up, at once; what is there lives on.
+    pub renews: bool,
+    /// The slot of a page fault that is answered. Nothing else changes.
+    pub answers: Option<usize>,
 }
 
 /// A slot as it was before a change.
@@ -31,6 +35,15 @@ pub(super) struct Before {
     dormant: Option<Arc<Region>>,
     /// The index had never been handed out.
     fresh: bool,
+}
+
+impl Before {
+    const NOTHING: Before = Before {
+        state: State::Free,
+        gen: 0,
+        dormant: None,
+        fresh: false,
+    };
 }
 
 impl Change {
@@ -51,6 +64,8 @@ impl Change {
             then: Some((state, Arc::new(region))),
             binds: None,
             frees: None,
+            renews: false,
+            answers: None,
         }
     }
 
@@ -63,7 +78,32 @@ impl Change {
             then,
             binds: None,
             frees: None,
+            renews: false,
+            answers: None,
         }
+    }
+
+    /// Old table entries of a region end: it gets the next generation.
+    pub fn renew(index: u32) -> Change {
+        Change {
+            fence: false,
+            renews: true,
+            ..Change::end(index, None)
+        }
+    }
+
+    /// A page fault is answered.
+    pub fn answer(slot: usize) -> Change {
+        Change {
+            fence: false,
+            answers: Some(slot),
+            ..Change::end(0, None)
+        }
+    }
+
+    /// The command waits for a fence.
+    pub fn waits(&self) -> bool {
+        self.fence || self.renews
     }
 
     /// The index of what the command ends.
@@ -81,6 +121,14 @@ impl Change {
 }
 
 impl Slot {
+    /// The region that is there has this generation from here on.
+    pub(super) fn renew(&mut self, gen: u8) {
+        self.gen = gen;
+        if let Some(current) = self.incarnations.back_mut() {
+            Arc::make_mut(&mut current.region).gen = gen;
+        }
+    }
+
     fn put(&mut self, state: State, region: &Arc<Region>) {
         self.state = state;
         self.dormant = (state == State::Alloc).then(|| region.clone());
@@ -90,6 +138,10 @@ impl Slot {
 impl Golden {
     /// A command begins to take effect. Returns what [`Golden::take_back`] needs.
     pub(super) fn start(&mut self, change: &Change, now: u64) -> Before {
+        if let Some(slot) = change.answers {
+            self.faults[slot].answered += 1;
+            return Before::NOTHING;
+        }
         let fresh = change.takes && change.index == self.fresh;
         if change.takes {
             if fresh {
@@ -113,6 +165,9 @@ impl Golden {
             }
             slot.state = State::Invalid;
         }
+        if change.renews {
+            slot.renew(slot.gen.wrapping_add(1));
+        }
         if let Some((state, region)) = &change.then {
             slot.gen = region.gen;
             if *state == State::Valid {
@@ -134,6 +189,10 @@ impl Golden {
     /// A command that was started is not to take effect after all. Later ones must have been taken
     /// back before.
     pub(super) fn take_back(&mut self, change: &Change, before: Before) {
+        if let Some(slot) = change.answers {
+            self.faults[slot].answered -= 1;
+            return;
+        }
         if let Some(parent) = change.binds {
             self.count_window(parent, -1);
         }
@@ -148,6 +207,10 @@ impl Golden {
             } else {
                 self.free.push_front(change.index);
             }
+            return;
+        }
+        if change.renews {
+            slot.renew(before.gen);
             return;
         }
         slot.gen = before.gen;
@@ -183,7 +246,10 @@ impl Golden {
         }
         if let Some(region) = change.newborn() {
             let incarnations = self.slots[change.index as usize].incarnations.iter_mut();
-            if let Some(newborn) = incarnations.rev().find(|i| i.region.gen == region.gen) {
+            if let Some(newborn) = incarnations
+                .rev()
+                .find(|i| i.region.first_gen == region.first_gen)
+            {
                 newborn.life.born_by.get_or_insert(now);
             }
         }

@@ -36,6 +36,12 @@ pub(super) struct InFlight {
 }
 
 impl InFlight {
+    /// It waits for a fence.
+    fn waits(&self) -> bool {
+        let change = self.started.as_ref().map(|(change, _)| change);
+        change.is_some_and(Change::waits)
+    }
+
     /// The index of what the command ends.
     fn ends(&self) -> Option<u32> {
         self.started.as_ref().and_then(|(change, _)| change.ends())
@@ -169,9 +175,10 @@ impl Golden {
         }
         let flight = &self.in_flight[place];
         let ends = flight.ends();
+        let waits = flight.waits();
         let first = !flight.pending;
         match actual.status {
-            Status::Pending if plain && first && ends.is_some() => {
+            Status::Pending if plain && first && waits => {
                 let known = flight.era == self.era;
                 self.in_flight[place].pending = true;
                 if known {
@@ -180,7 +187,7 @@ impl Golden {
                 return Ok(Outcome::Pending);
             }
             Status::Bus | Status::MptBad if plain => {}
-            Status::Busy if plain && first && ends.is_some() => {}
+            Status::Busy if plain && first && waits => {}
             _ => return self.reconsider(place, actual, now),
         }
         self.refuse(place, actual.status, now, late);

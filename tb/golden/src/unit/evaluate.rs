@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::arguments::{check_pages, refuse_if, Arguments, Fresh};
+use super::arguments::{check_pages, refuse_if, Arguments, Fresh, Limits};
 use super::change::Change;
 use super::{Golden, Parent, Region, ADDRESS_SPACE, LOG_PHYS_PAGE, MAX_CAP};
 use crate::codec::{MptEntry, LOG_TPAGE_RANGE};
@@ -49,6 +49,8 @@ impl Golden {
                 }
             }
             CmdOp::RegPhys => self.reg_phys(command)?,
+            CmdOp::PageReady => Change::answer(self.page_ready(command)?),
+            CmdOp::InvalRange => self.inval_range(command)?,
         };
         Ok(Effect::Change(change))
     }
@@ -75,6 +77,7 @@ impl Golden {
         let right_kind = match op {
             CmdOp::DeregMr => matches!(kind, Kind::Mr | Kind::Frmr | Kind::Phys),
             CmdOp::ReregMr => kind == Kind::Mr,
+            CmdOp::InvalRange => kind == Kind::Mr && region.access.contains(Access::ON_DEMAND),
             CmdOp::FastRegMr => kind == Kind::Frmr,
             CmdOp::Invalidate => kind == Kind::Frmr || kind.is_type2(),
             CmdOp::BindMw | CmdOp::DeallocMw => kind.is_window(),
@@ -101,7 +104,7 @@ impl Golden {
             translation: true,
             access: true,
         };
-        arguments.check(all, self.max_levels)?;
+        arguments.check(all, self.limits(true))?;
         let (index, gen) = self.allocate()?;
         let pages = pages_of(command, command.log_page, pages);
         let region = self.region(index, gen, command.pd, &arguments, pages);
@@ -131,7 +134,7 @@ impl Golden {
             translation: asks(rereg::TRANSLATION),
             access: asks(rereg::ACCESS),
         };
-        arguments.check(fresh, self.max_levels)?;
+        arguments.check(fresh, self.limits(true))?;
         let pd = match asks(rereg::PD) {
             true => command.new_pd,
             false => old.pd,
@@ -185,6 +188,7 @@ impl Golden {
         Region {
             index,
             gen,
+            first_gen: gen,
             kind,
             pd,
             lkey: if kind.is_window() { Key::NONE } else { lkey },
@@ -213,6 +217,41 @@ impl Golden {
         Ok(Change::birth(State::Valid, region))
     }
 
+    /// What a registration may ask for; `pages`: one whose pages may come and go.
+    fn limits(&self, pages: bool) -> Limits {
+        Limits {
+            max_levels: self.max_levels,
+            checked: self.checked,
+            on_demand: pages && self.fault_slots() > 0,
+        }
+    }
+
+    // ---------------------------------------------------------------------------------------------
+    // Page faults
+    // ---------------------------------------------------------------------------------------------
+
+    /// The slot that is answered.
+    fn page_ready(&self, command: &Command) -> Result<usize, Status> {
+        refuse_if(self.fault_slots() == 0, Status::BadOp)?;
+        let slot = command.key.0 as usize;
+        refuse_if(slot >= self.fault_slots(), Status::KeyIndex)?;
+        refuse_if(!self.is_told(slot), Status::KeyState)?;
+        Ok(slot)
+    }
+
+    fn inval_range(&self, command: &Command) -> Result<Change, Status> {
+        refuse_if(self.fault_slots() == 0, Status::BadOp)?;
+        let (_, region) = self.named(command, CmdOp::InvalRange)?;
+        refuse_if(command.length == 0, Status::BadLength)?;
+        let end = u128::from(command.start) + u128::from(command.length);
+        refuse_if(end > ADDRESS_SPACE, Status::BadWrap)?;
+        // Virtual addresses, whatever the requests name.
+        let last = u128::from(region.start) + u128::from(region.length);
+        let outside = command.start < region.start || end > last;
+        refuse_if(outside, Status::MrBounds)?;
+        Ok(Change::renew(region.index))
+    }
+
     // ---------------------------------------------------------------------------------------------
     // Fast registration and invalidation
     // ---------------------------------------------------------------------------------------------
@@ -221,7 +260,7 @@ impl Golden {
         let cap = u32::try_from(command.length).unwrap_or(u32::MAX);
         refuse_if(cap == 0 || cap > MAX_CAP, Status::BadLength)?;
         refuse_if(command.access != 0, Status::BadFlags)?;
-        check_pages(command.log_page, command.encoding)?;
+        check_pages(command.log_page, command.encoding, self.checked)?;
         let (index, gen) = self.allocate()?;
         let region = Region {
             log_page: command.log_page,
@@ -249,7 +288,7 @@ impl Golden {
             translation: true,
             access: true,
         };
-        arguments.check(all, self.max_levels)?;
+        arguments.check(all, self.limits(false))?;
         let gen = old.gen.wrapping_add(1);
         let pages = pages_of(command, old.log_page, pages);
         let plain = self.region(old.index, gen, old.pd, &arguments, pages);

@@ -119,6 +119,32 @@ impl Slot {
     }
 }
 
+/// A slot for page faults: it waits for an answer while more was told than answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct FaultSlot {
+    told: u64,
+    answered: u64,
+}
+
+/// A page fault that should not have been told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FaultError {
+    /// There is no such slot.
+    #[error("a page fault in slot {slot} of {slots}")]
+    NoSlot {
+        /// The slot.
+        slot: usize,
+        /// Slots of the unit.
+        slots: usize,
+    },
+    /// The fault that was told before has no answer yet.
+    #[error("a second page fault in slot {slot}, which waits for an answer")]
+    Waiting {
+        /// The slot.
+        slot: usize,
+    },
+}
+
 /// The golden model of the unit. See the [module](self).
 #[derive(Clone, Debug)]
 pub struct Golden {
@@ -129,6 +155,10 @@ pub struct Golden {
     phys: bool,
     /// Where translated addresses may lie.
     windows: HostWindows,
+    /// Table entries may be CHECKED.
+    checked: bool,
+    /// Slots for page faults.
+    faults: Vec<FaultSlot>,
     /// When the unit serves; `None`: it was never enabled since reset.
     power: Option<Life>,
     era: u32,
@@ -155,6 +185,8 @@ impl Golden {
             max_levels,
             phys: false,
             windows: HostWindows::default(),
+            checked: false,
+            faults: Vec::new(),
             power: None,
             era: 0,
             slots: Vec::new(),
@@ -200,6 +232,46 @@ impl Golden {
         &self.windows
     }
 
+    /// What the unit is built with: the encoding CHECKED, and this many slots for page faults (0: no
+    /// on-demand regions). A new unit has neither.
+    pub fn build_with(&mut self, checked: bool, fault_slots: usize) {
+        self.checked = checked;
+        self.faults = vec![FaultSlot::default(); fault_slots];
+    }
+
+    /// Slots for page faults.
+    pub fn fault_slots(&self) -> usize {
+        self.faults.len()
+    }
+
+    /// The host has read a page fault in this slot.
+    pub fn fault_told(&mut self, slot: usize) -> Result<(), FaultError> {
+        let slots = self.faults.len();
+        let waiting = self.is_told(slot);
+        match self.faults.get_mut(slot) {
+            None => Err(FaultError::NoSlot { slot, slots }),
+            Some(_) if waiting => Err(FaultError::Waiting { slot }),
+            Some(known) => {
+                known.told += 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// Does a page fault of this slot wait for an answer?
+    pub fn is_told(&self, slot: usize) -> bool {
+        self.faults
+            .get(slot)
+            .is_some_and(|slot| slot.told > slot.answered)
+    }
+
+    /// Page faults that wait for an answer.
+    pub fn faults_waiting(&self) -> usize {
+        (0..self.faults.len())
+            .filter(|slot| self.is_told(*slot))
+            .count()
+    }
+
     /// Entries in the table.
     pub fn table_size(&self) -> u32 {
         self.table_size
@@ -214,6 +286,8 @@ impl Golden {
         *self = Golden {
             era: self.era + 1,
             clock: self.clock,
+            checked: self.checked,
+            faults: vec![FaultSlot::default(); self.faults.len()],
             ..Golden::new(self.keys.clone(), self.table_size, self.max_levels)
         };
     }
@@ -224,6 +298,8 @@ impl Golden {
         self.end_all(now, now);
         self.power = Some(Life::from(now));
         self.era += 1;
+        // All page faults are forgotten.
+        self.faults.fill(FaultSlot::default());
         self.fresh = 1;
         self.free.clear();
         for slot in &mut self.slots {

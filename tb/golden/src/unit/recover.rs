@@ -21,8 +21,8 @@ impl Golden {
     }
 
     /// A command on an entry was refused because of an error of memory: takes over from the entry
-    /// in memory what the error may have changed, which is the number of windows of a region and
-    /// whether a window is bound. An entry that differs in anything else is unusable, see
+    /// in memory what the error may have changed, which is the number of windows of a region, the
+    /// generation of an on-demand region and whether a window is bound. An entry that differs in anything else is unusable, see
     /// [`Golden::retire`]. True if what the entry held has ended.
     pub fn recover(&mut self, index: u32, bytes: &[u8; MPT_BYTES], now: u64) -> bool {
         if self.check_entry(index, bytes).is_ok() {
@@ -36,6 +36,16 @@ impl Golden {
             };
             if !region.kind.is_window() && meaning(recounted) == meaning(found) {
                 self.set_bound(index, found.bound);
+                return false;
+            }
+            // INVALIDATE_RANGE: the unit could not go back to the old generation.
+            let renewed = MptEntry {
+                gen: region.gen.wrapping_add(1),
+                ..region.entry(state)
+            };
+            let on_demand = region.access.contains(Access::ON_DEMAND);
+            if on_demand && meaning(renewed) == meaning(found) {
+                self.slots[index as usize].renew(found.gen);
                 return false;
             }
             let unbound = (found.state, found.kind) == (State::Alloc.code(), region.kind.code());

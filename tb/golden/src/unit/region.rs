@@ -38,8 +38,10 @@ pub struct Parent {
 pub struct Region {
     /// Index in the table of regions.
     pub index: u32,
-    /// Counts the registrations of the index, modulo 256.
+    /// Counts the registrations of the index, and the invalidations of ranges, modulo 256.
     pub gen: u8,
+    /// The generation when it was registered.
+    pub first_gen: u8,
     /// Kind of the entry.
     pub kind: Kind,
     /// Protection domain.
@@ -84,6 +86,7 @@ impl Default for Region {
         Region {
             index: 0,
             gen: 0,
+            first_gen: 0,
             kind: Kind::Mr,
             pd: 0,
             qpn: 0,
@@ -166,24 +169,60 @@ impl Region {
         }
     }
 
-    /// Physical address of page `index`, or why the walk ends there (rule 12).
+    /// Physical address of page `index`, or why the walk ends there (rule 12). A page fault that
+    /// nobody answers is RETRY.
     pub fn page(&self, index: u64, write: bool) -> Result<u64, Syndrome> {
         if self.kind == Kind::Phys {
             // No table: the addresses of the region are physical ones, the one of page 0 too.
             let first = self.start & !self.page_mask();
             return Ok(first.wrapping_add(index << self.log_page));
         }
+        self.found(self.pages.page(index), write)
+    }
+
+    /// What an access that came at clock `from` may find at page `index` at clock `to`: as
+    /// [`Region::page`], but of an on-demand region it may be one of several.
+    pub fn pages_met(
+        &self,
+        index: u64,
+        write: bool,
+        from: u64,
+        to: u64,
+    ) -> Vec<Result<u64, Syndrome>> {
+        if self.kind == Kind::Phys {
+            return vec![self.page(index, write)];
+        }
+        let mut found = Vec::with_capacity(1);
+        for page in self.pages.met(index, from, to) {
+            let page = self.found(page, write);
+            if !found.contains(&page) {
+                found.push(page);
+            }
+        }
+        found
+    }
+
+    /// An entry of the table, judged. In an on-demand region what is absent is a page fault, which
+    /// ends as RETRY if nobody answers it.
+    fn found(&self, page: Page, write: bool) -> Result<u64, Syndrome> {
         // Pages inside the MPT entry are bare addresses, as those of encoding RAW.
-        let flagged = self.encoding == Encoding::Flagged && self.level != LEVEL_INLINE;
-        match self.pages.page(index) {
-            Page::Absent => Err(Syndrome::MttAbsent),
+        let flagged = self.encoding != Encoding::Raw && self.level != LEVEL_INLINE;
+        let checked = flagged && self.encoding == Encoding::Checked;
+        let on_demand = self.access.contains(Access::ON_DEMAND);
+        let (absent, read_only) = match on_demand {
+            true => (Syndrome::Retry, Syndrome::Retry),
+            false => (Syndrome::MttAbsent, Syndrome::MttBad),
+        };
+        match page {
+            Page::Absent => Err(absent),
             Page::Bad => Err(Syndrome::MttBad),
             Page::Bus => Err(Syndrome::Bus),
-            Page::Present { pa: 0, .. } if !flagged => Err(Syndrome::MttAbsent),
+            Page::Present { pa: 0, .. } if !flagged => Err(absent),
+            Page::Present { pa: 0, .. } if checked => Err(Syndrome::MttBad),
             Page::Present { pa, .. } if pa & self.page_mask() != 0 => Err(Syndrome::MttBad),
             Page::Present {
                 writable: false, ..
-            } if flagged && write => Err(Syndrome::MttBad),
+            } if flagged && write => Err(read_only),
             Page::Present { pa, .. } => Ok(pa),
         }
     }

@@ -104,6 +104,33 @@ impl<R: Deref<Target = Region>> Beats<R> {
         }
     }
 
+    /// The beat of the next page.
+    fn segment(&mut self, found: Result<u64, Syndrome>) -> Beat {
+        match (found, &mut self.rest) {
+            (
+                Ok(pa),
+                Rest::Walk {
+                    region,
+                    page,
+                    offset,
+                    left,
+                },
+            ) => {
+                let pa = pa + *offset;
+                let len = (region.page_mask() - *offset).min(*left - 1) + 1;
+                if !self.windows.allow(pa, len) {
+                    return self.beat(Syndrome::HostWin, 0, 0, true);
+                }
+                *page += 1;
+                *offset = 0;
+                *left -= len;
+                let last = *left == 0;
+                self.beat(Syndrome::Ok, pa, len as u32, last)
+            }
+            (found, _) => self.beat(found.err().unwrap_or(Syndrome::Ok), 0, 0, true),
+        }
+    }
+
     fn beat(&mut self, syndrome: Syndrome, pa: u64, len: u32, last: bool) -> Beat {
         let first = std::mem::replace(&mut self.first, false);
         if last {
@@ -123,37 +150,75 @@ impl<R: Deref<Target = Region>> Beats<R> {
     }
 }
 
+impl<R: Deref<Target = Region> + Clone> Beats<R> {
+    /// The beats that may come next at clock `to` if the request was accepted at clock `from`, each
+    /// with what comes after it. More than one only in an on-demand region: a page that was there in
+    /// between, and a page fault that was not (RETRY, or MTT_ABSENT if the host has refused it).
+    ///
+    /// `line`: entries of a line of the table. A fault keeps back the pages before it in its line.
+    pub fn next_of(&self, from: u64, to: u64, line: u64) -> Vec<(Beat, Self)> {
+        let write = self.request.operation().is_some_and(Op::writes);
+        let Rest::Walk {
+            region,
+            page,
+            offset,
+            left,
+        } = &self.rest
+        else {
+            return self.only_next();
+        };
+        if !region.access.contains(Access::ON_DEMAND) {
+            return self.only_next();
+        }
+        let fault = Err(Syndrome::Retry);
+        let mut found = region.pages_met(*page, write, from, to);
+        let before = match region.level {
+            LEVEL_FLAT => region.frame[0] >> 3 & 0x1ff,
+            _ => 0,
+        };
+        let last = page + ((offset + (left - 1)) >> region.log_page);
+        let end = (page + before) / line * line + line - before;
+        let behind = (page + 1..end.min(last + 1))
+            .any(|page| region.pages_met(page, write, from, to).contains(&fault));
+        if behind && !found.contains(&fault) {
+            found.push(fault);
+        }
+        let mut all = Vec::with_capacity(found.len() + 1);
+        for found in found {
+            let refused = (found == fault).then_some(Err(Syndrome::MttAbsent));
+            for found in [Some(found), refused].into_iter().flatten() {
+                let mut behind = self.clone();
+                let beat = behind.segment(found);
+                all.push((beat, behind));
+            }
+        }
+        all
+    }
+
+    fn only_next(&self) -> Vec<(Beat, Self)> {
+        let mut behind = self.clone();
+        let next = behind.next();
+        next.into_iter()
+            .map(|beat| (beat, behind.clone()))
+            .collect()
+    }
+}
+
 impl<R: Deref<Target = Region>> Iterator for Beats<R> {
     type Item = Beat;
 
     fn next(&mut self) -> Option<Beat> {
         let write = self.request.operation().is_some_and(Op::writes);
-        match &mut self.rest {
+        match &self.rest {
             Rest::End => None,
             Rest::Answer(syndrome) => {
                 let syndrome = *syndrome;
                 Some(self.beat(syndrome, 0, 0, true))
             }
-            Rest::Walk {
-                region,
-                page,
-                offset,
-                left,
-            } => match region.page(*page, write) {
-                Err(fault) => Some(self.beat(fault, 0, 0, true)),
-                Ok(pa) => {
-                    let pa = pa + *offset;
-                    let len = (region.page_mask() - *offset).min(*left - 1) + 1;
-                    if !self.windows.allow(pa, len) {
-                        return Some(self.beat(Syndrome::HostWin, 0, 0, true));
-                    }
-                    *page += 1;
-                    *offset = 0;
-                    *left -= len;
-                    let last = *left == 0;
-                    Some(self.beat(Syndrome::Ok, pa, len as u32, last))
-                }
-            },
+            Rest::Walk { region, page, .. } => {
+                let found = region.page(*page, write);
+                Some(self.segment(found))
+            }
         }
     }
 }

@@ -1,0 +1,561 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Page faults: what the unit tells, what it may answer, and the answers of the host.
+//!
+//! What is not known from outside, and so accepted wherever it is possible:
+//!
+//! * RETRY for want of a slot: faults that nobody has read yet count too, and one long request may
+//!   have several. It is accepted if the requests inside could fill the slots.
+//! * RETRY because the client is starved: accepted if it has offered a request that was not taken
+//!   while the request was inside.
+//! * RETRY because of a fence: accepted if a command that may need one was under way meanwhile.
+//!
+//! The directed tests rule each of them out in turn.
+
+use std::sync::Arc;
+
+use tpt_golden::frames::PagedList;
+use tpt_golden::mem::PhysMem;
+use tpt_golden::queue::may_pend;
+use tpt_golden::regs;
+use tpt_golden::types::{flag, Access, Beat, CmdOp, Command, Key, Op, Request, Syndrome};
+use tpt_golden::types::{LEVEL_FLAT, LEVEL_INLINE};
+use tpt_golden::unit::Region;
+
+use super::{page_of, Bench, CommandExtra, Live, Posted, Source, STREAMS};
+use crate::client::Ticket;
+use crate::error::BenchError;
+use crate::paging::{Answer, FaultHandler, PageFault};
+
+/// Ids of the commands that answer faults on behalf of a handler.
+const ANSWER_IDS: std::ops::RangeInclusive<u16> = 0xff00..=0xffff;
+/// Answered requests that a fault may still be told of.
+const PAST: usize = 4096;
+
+/// A request that was answered, or dropped by a client reset.
+struct Past {
+    ticket: Ticket,
+    client: usize,
+    request: Request,
+    accepted: u64,
+    ended: u64,
+    /// It came through: no fault of it can be open.
+    good: bool,
+}
+
+/// A page that a request has got an address of.
+#[derive(Clone, Copy, Debug)]
+struct Used {
+    region: (u32, u8),
+    page: u64,
+    pa: u64,
+}
+
+/// What the bench knows of page faults.
+#[derive(Default)]
+pub(super) struct Faults {
+    handler: Option<Box<dyn FaultHandler>>,
+    /// Handlers answer through the command queue.
+    through_queue: bool,
+    /// Told and not answered, oldest first.
+    open: Vec<PageFault>,
+    past: std::collections::VecDeque<Past>,
+    /// Requests that were refused by the host.
+    refused: std::collections::HashSet<Ticket>,
+    /// Pages of on-demand regions that requests without `done` hold: by client and tag.
+    used: std::collections::HashMap<(usize, u16), Vec<Used>>,
+    next_id: u16,
+    /// Latest clock in which a command that may need a fence was under way.
+    fenced: u64,
+    /// Latest clock in which a client offered a request in vain.
+    starved: Vec<u64>,
+    /// Latest clock of a reset of a client.
+    reset: Vec<u64>,
+    /// Faults told since the start.
+    told: u64,
+    interrupt: bool,
+}
+
+impl Faults {
+    pub(super) fn new(clients: usize) -> Self {
+        Self {
+            starved: vec![0; clients],
+            reset: vec![0; clients],
+            ..Self::default()
+        }
+    }
+
+    /// The unit was reset, or enabled again.
+    pub(super) fn forget(&mut self, everything: bool) {
+        self.open.clear();
+        self.past.clear();
+        self.refused.clear();
+        if everything {
+            self.used.clear();
+            self.interrupt = false;
+        }
+    }
+
+    pub(super) fn released(&mut self, client: usize, tag: u16) {
+        self.used.remove(&(client, tag));
+    }
+
+    pub(super) fn client_reset(&mut self, client: usize, now: u64) {
+        self.used.retain(|(other, _), _| *other != client);
+        self.reset[client] = now;
+    }
+}
+
+/// Pages that the request touches, counted in its region: first and number.
+fn pages_of(region: &Region, request: &Request) -> (u64, u64) {
+    let first = page_of(region, request.va);
+    let last = page_of(region, request.va.wrapping_add(u64::from(request.len) - 1));
+    (first, last - first + 1)
+}
+
+fn writes(request: &Request) -> bool {
+    request.operation().is_some_and(Op::writes)
+}
+
+fn is_paged(region: &Region) -> bool {
+    region.access.contains(Access::ON_DEMAND) && region.level != LEVEL_INLINE
+}
+
+impl Bench {
+    /// Answers page faults from now on, whenever the bench runs; `None`: nobody does. It is told by
+    /// the interrupt.
+    pub fn set_fault_handler(&mut self, handler: Option<Box<dyn FaultHandler>>) {
+        self.faults.handler = handler;
+    }
+
+    /// Through which channel a handler answers: the command queue, if it is on, or the command
+    /// channel.
+    pub fn answer_through_queue(&mut self, on: bool) {
+        self.faults.through_queue = on;
+    }
+
+    /// Faults that were told and wait for an answer.
+    pub fn open_faults(&self) -> &[PageFault] {
+        &self.faults.open
+    }
+
+    /// Faults that were told since the start.
+    pub fn faults_told(&self) -> u64 {
+        self.faults.told
+    }
+
+    /// Takes the oldest page fault out of the registers; `None` if none waits.
+    pub fn take_fault(&mut self, mem: &mut PhysMem) -> Result<Option<PageFault>, BenchError> {
+        let waiting = self.read_register(mem, regs::FAULT_COUNT)? & regs::fault_count::WAITING;
+        if waiting as usize > self.golden.fault_slots() {
+            let slots = self.golden.fault_slots();
+            self.mismatch(format!("{waiting} page faults wait in {slots} slots"))?;
+        }
+        let info = self.read_register(mem, regs::FAULT_INFO)?;
+        let low = self.read_register(mem, regs::FAULT_PAGE_LO)?;
+        let high = self.read_register(mem, regs::FAULT_PAGE_HI)?;
+        let Some(fault) = PageFault::from_registers(info, low, high, self.clock) else {
+            if waiting > 0 {
+                self.mismatch(format!("{waiting} page faults, but FAULT_INFO says none"))?;
+            }
+            return Ok(None);
+        };
+        self.write_register(mem, regs::FAULT_POP, regs::fault_pop::POP)?;
+        self.faults.told += 1;
+        let fault = self.judge_fault(fault)?;
+        self.faults.open.push(fault);
+        Ok(Some(fault))
+    }
+
+    /// Waits until a page fault waits, and takes it.
+    pub fn wait_fault(&mut self, mem: &mut PhysMem) -> Result<PageFault, BenchError> {
+        let end = self.clock + self.options.patience;
+        loop {
+            if let Some(fault) = self.take_fault(mem)? {
+                return Ok(fault);
+            }
+            if self.clock > end {
+                return self
+                    .timeout("a page fault")
+                    .map(|()| unreachable!("a wait that fails is an error"));
+            }
+            self.run_quietly(mem, 4)?;
+        }
+    }
+
+    /// The command that answers a fault.
+    pub fn page_ready(&self, id: u16, slot: u8, refuse: bool) -> Command {
+        Command {
+            id,
+            op: CmdOp::PageReady.code(),
+            key: Key(slot.into()),
+            flags: if refuse { flag::REFUSE } else { 0 },
+            ..Command::default()
+        }
+    }
+
+    /// Posts the answer to an open fault; its completion is compared, and not handed out.
+    pub fn answer_fault(
+        &mut self,
+        mem: &mut PhysMem,
+        slot: u8,
+        refuse: bool,
+    ) -> Result<(), BenchError> {
+        let command = self.answer(slot, refuse);
+        if self.faults.through_queue && self.queue_config().is_some() {
+            self.queue_refresh(mem)?;
+            if self.queue_post(mem, command, CommandExtra::default()) {
+                return self.queue_ring(mem);
+            }
+        }
+        self.post(command, CommandExtra::default());
+        Ok(())
+    }
+
+    /// [`Bench::answer_fault`] through the command channel, in any case.
+    pub fn answer_open(&mut self, slot: u8, refuse: bool) {
+        let command = self.answer(slot, refuse);
+        self.post(command, CommandExtra::default());
+    }
+
+    fn answer(&mut self, slot: u8, refuse: bool) -> Command {
+        let mut id = self.faults.next_id | *ANSWER_IDS.start();
+        while self.is_id_in_use(id) {
+            id = id.wrapping_add(1) | *ANSWER_IDS.start();
+        }
+        self.faults.next_id = id.wrapping_add(1);
+        self.page_ready(id, slot, refuse)
+    }
+
+    /// True for commands of [`Bench::answer_fault`].
+    pub(super) fn is_answer(command: &Command) -> bool {
+        command.op == CmdOp::PageReady.code() && ANSWER_IDS.contains(&command.id)
+    }
+
+    /// Handles the faults that wait, if there is a handler and the interrupt is up.
+    pub(super) fn serve_faults(&mut self, mem: &mut PhysMem) -> Result<(), BenchError> {
+        if self.faults.handler.is_none() || self.golden.fault_slots() == 0 {
+            return Ok(());
+        }
+        if !self.faults.interrupt {
+            self.faults.interrupt = true;
+            let enabled = self.read_register(mem, regs::INT_ENABLE)?;
+            let value = enabled | regs::int_enable::PAGE_FAULT;
+            self.write_register(mem, regs::INT_ENABLE, value)?;
+        }
+        if !self.irq() {
+            return Ok(());
+        }
+        let status = self.read_register(mem, regs::INT_STATUS)?;
+        if status & regs::int_status::PAGE_FAULT == 0 {
+            return Ok(());
+        }
+        let bit = regs::int_status::PAGE_FAULT;
+        self.write_register(mem, regs::INT_STATUS, bit)?;
+        while let Some(fault) = self.take_fault(mem)? {
+            let Some(mut handler) = self.faults.handler.take() else {
+                break;
+            };
+            let answer = handler.handle(mem, &fault, self.clock);
+            self.faults.handler = Some(handler);
+            match answer {
+                Answer::Ready => self.answer_fault(mem, fault.slot, false)?,
+                Answer::Refuse => self.answer_fault(mem, fault.slot, true)?,
+                Answer::Later => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// In every clock.
+    pub(super) fn observe_faults(&mut self, now: u64) {
+        for client in 0..self.clients.len() {
+            if self.inputs.req_valid[client] && !self.outputs.req_ready[client] {
+                self.faults.starved[client] = now;
+            }
+        }
+        let fences = |posted: &Posted| may_pend(posted.command.op);
+        if self.posted.iter().any(fences) {
+            self.faults.fenced = now;
+        }
+    }
+
+    /// A command was accepted: does it answer a fault?
+    pub(super) fn fault_answered(&mut self, command: &Command, good: bool) {
+        if command.op != CmdOp::PageReady.code() || !good {
+            return;
+        }
+        let slot = command.key.0;
+        let open = &mut self.faults.open;
+        let Some(place) = open.iter().position(|fault| u32::from(fault.slot) == slot) else {
+            return;
+        };
+        let fault = open.remove(place);
+        if command.flags & flag::REFUSE != 0 {
+            self.faults.refused.extend(fault.ticket);
+        }
+    }
+
+    /// The regions that a request to a key can have met.
+    fn regions_met(&self, key: Key, from: u64, to: u64) -> Vec<Arc<Region>> {
+        let index = self.golden.keys().decode(key).1;
+        self.golden
+            .incarnations(index)
+            .filter(|known| known.life.may_live(from, to))
+            .map(|known| Arc::clone(&known.region))
+            .collect()
+    }
+
+    /// Is it a fault of a request that is or was inside, at a page that was not there?
+    fn judge_fault(&mut self, mut fault: PageFault) -> Result<PageFault, BenchError> {
+        if let Err(error) = self.golden.fault_told(fault.slot.into()) {
+            self.mismatch(format!("{fault:?}: {error}"))?;
+        }
+        let now = self.clock;
+        let client = usize::from(fault.client);
+        let live: Vec<(Ticket, Request, u64, u64, u64)> = self
+            .streams
+            .iter()
+            .skip(client * STREAMS)
+            .take(STREAMS)
+            .flatten()
+            .map(|live| (live.ticket, live.request, live.accepted, now, live.pages))
+            .collect();
+        let past = self.faults.past.iter().rev();
+        let past = past.filter(|past| past.client == client && !past.good);
+        let past = past.map(|p| (p.ticket, p.request, p.accepted, p.ended, 0));
+        let mut why = Vec::new();
+        let mut found = None;
+        for (ticket, request, from, to, answered) in live.into_iter().chain(past) {
+            if request.tag != fault.tag || request.len == 0 {
+                continue;
+            }
+            if writes(&request) != fault.write {
+                why.push(format!("{request:?} does not need that"));
+                continue;
+            }
+            for region in self.regions_met(request.key, from, to) {
+                if region.index != fault.index || !is_paged(&region) {
+                    why.push(format!("{request:?} goes to another region"));
+                    continue;
+                }
+                let before = match region.level {
+                    LEVEL_FLAT => region.frame[0] >> 3 & 0x1ff,
+                    _ => 0,
+                };
+                let (first, pages) = pages_of(&region, &request);
+                let page = fault.number.wrapping_sub(before);
+                let inside = page >= first + answered && page < first + pages;
+                let met = region.pages_met(page, fault.write, from, to);
+                if !inside || !met.contains(&Err(Syndrome::Retry)) {
+                    let left = first + answered..first + pages;
+                    why.push(format!(
+                        "{request:?}: pages {left:?}, page {page} was {met:?}"
+                    ));
+                    continue;
+                }
+                found = Some((ticket, page));
+            }
+            if found.is_some() {
+                break;
+            }
+        }
+        match found {
+            Some((ticket, page)) => {
+                let inside = self.is_inside(client, ticket);
+                fault.ticket = inside.then_some(ticket);
+                fault.page = page;
+            }
+            None => {
+                let why = why.join("; ");
+                self.mismatch(format!("{fault:?} is of no request: {why}"))?;
+            }
+        }
+        Ok(fault)
+    }
+
+    fn is_inside(&self, client: usize, ticket: Ticket) -> bool {
+        let streams = self.streams.iter().skip(client * STREAMS).take(STREAMS);
+        streams.flatten().any(|live| live.ticket == ticket)
+    }
+
+    /// A beat that its walk allows, of a request to an on-demand region: is there a reason for it?
+    /// `Err`: why not.
+    pub(super) fn judge_paged(
+        &self,
+        c: usize,
+        live: &Live,
+        beat: &Beat,
+        now: u64,
+    ) -> Result<(), String> {
+        let reached = live.candidates.iter().filter_map(|c| c.reached.as_ref());
+        let regions: Vec<&Arc<Region>> = reached.collect();
+        match beat.syndrome {
+            Syndrome::Ok if beat.len > 0 => {
+                let of_this = |fault: &&PageFault| {
+                    fault.held && fault.ticket == Some(live.ticket) && fault.clock < now
+                };
+                let Some(region) = regions.first().filter(|region| is_paged(region)) else {
+                    return Ok(());
+                };
+                // live.pages counts the pages of this beat as well.
+                let end = page_of(region, live.request.va) + live.pages;
+                match self
+                    .faults
+                    .open
+                    .iter()
+                    .filter(of_this)
+                    .find(|f| f.page < end)
+                {
+                    Some(fault) => Err(format!("handed out while {fault:?} is open")),
+                    None => Ok(()),
+                }
+            }
+            Syndrome::MttAbsent if regions.iter().all(|region| is_paged(region)) => {
+                match self.faults.refused.contains(&live.ticket) {
+                    true => Ok(()),
+                    false => Err("MTT_ABSENT, but the host has refused no page of it".to_owned()),
+                }
+            }
+            Syndrome::Retry => self.judge_retry(c, live, now),
+            _ => Ok(()),
+        }
+    }
+
+    fn judge_retry(&self, c: usize, live: &Live, now: u64) -> Result<(), String> {
+        let since = live.accepted;
+        let faults = &self.faults;
+        if faults.starved[c] >= since || faults.fenced >= since || faults.reset[c] >= since {
+            return Ok(());
+        }
+        if !self.golden.is_ready() || self.last_death >= since {
+            return Ok(());
+        }
+        // Every page that is not answered yet may have a fault of its own, told or not.
+        let contexts = u64::from(self.options.config.sizes().contexts);
+        let possible: u64 = self
+            .streams
+            .iter()
+            .flatten()
+            .chain([live])
+            .map(|live| u64::from(live.request.len >> 12).min(contexts) + 1)
+            .sum();
+        let waiting = faults.open.len() as u64;
+        let owed = faults
+            .past
+            .iter()
+            .filter(|past| past.ended >= since)
+            .count() as u64;
+        if possible + waiting + owed >= self.golden.fault_slots() as u64 {
+            return Ok(());
+        }
+        let slots = self.golden.fault_slots();
+        Err(format!(
+            "RETRY without a reason: since clock {since} no fence, client not starved, {waiting} \
+             of {slots} slots open at clock {now}"
+        ))
+    }
+
+    /// Pages that a beat has given out; `pages` of them, the last ones of the request so far.
+    pub(super) fn note_pages(&mut self, c: usize, live: &Live, beat: &Beat, pages: u64) {
+        let Some(region) = live.candidates.last().and_then(|c| c.reached.as_ref()) else {
+            return;
+        };
+        if !is_paged(region) || !live.owes_done {
+            return;
+        }
+        let size = 1u64 << region.log_page;
+        let first = page_of(region, live.request.va) + live.pages - pages;
+        let used = self.faults.used.entry((c, live.request.tag)).or_default();
+        used.extend((0..pages).map(|k| Used {
+            region: (region.index, region.first_gen),
+            page: first + k,
+            pa: (beat.pa & !(size - 1)).wrapping_add(k * size),
+        }));
+    }
+
+    /// A request is not inside any more.
+    pub(super) fn note_past(&mut self, c: usize, live: &Live, good: bool, now: u64) {
+        if self.golden.fault_slots() == 0 || live.request.len == 0 {
+            return;
+        }
+        if self.faults.past.len() == PAST {
+            self.faults.past.pop_front();
+        }
+        self.faults.refused.remove(&live.ticket);
+        for fault in &mut self.faults.open {
+            if fault.ticket == Some(live.ticket) {
+                fault.ticket = None;
+            }
+        }
+        self.faults.past.push_back(Past {
+            ticket: live.ticket,
+            client: c,
+            request: live.request,
+            accepted: live.accepted,
+            ended: now,
+            good,
+        });
+    }
+
+    /// INVALIDATE_RANGE has completed: nobody uses an old page, and nobody will.
+    pub(super) fn range_invalidated(
+        &mut self,
+        command: &Command,
+        accepted: u64,
+        now: u64,
+    ) -> Result<(), BenchError> {
+        let index = self.golden.keys().decode(command.key).1;
+        let Some(region) = self.golden.current(index).cloned() else {
+            return Ok(());
+        };
+        let Some(list) = region.pages.paged() else {
+            return Ok(());
+        };
+        let base = region.start - region.first_offset();
+        let first = (command.start - base) >> region.log_page;
+        let last = (command.start - base + (command.length - 1)) >> region.log_page;
+        list.invalidated(first..last + 1, accepted, now);
+        let owner = (region.index, region.first_gen);
+        self.still_used(owner, first..last + 1, list)
+    }
+
+    fn still_used(
+        &mut self,
+        owner: (u32, u8),
+        pages: std::ops::Range<u64>,
+        list: &PagedList,
+    ) -> Result<(), BenchError> {
+        let mut text = None;
+        for ((client, tag), used) in &self.faults.used {
+            let old = used.iter().find(|used| {
+                used.region == owner
+                    && pages.contains(&used.page)
+                    && !list.in_use(used.page, used.pa)
+            });
+            if let Some(old) = old {
+                text = Some(format!(
+                    "INVALIDATE_RANGE finished while client {client} is not done with tag {tag}: {old:?}"
+                ));
+            }
+        }
+        text.map_or(Ok(()), |text| self.mismatch(text))
+    }
+
+    /// `n` clocks in which no handler runs.
+    pub fn run_quietly(&mut self, mem: &mut PhysMem, n: u64) -> Result<(), BenchError> {
+        (0..n).try_for_each(|_| self.step(mem))
+    }
+
+    /// Answers of handlers that have no completion yet.
+    pub fn answers_pending(&self) -> usize {
+        let direct = self.posted.iter().chain(&self.commands);
+        let all = direct.chain(&self.command_driving);
+        all.filter(|posted| Self::is_answer(&posted.command))
+            .count()
+    }
+
+    /// Was it posted through this channel?
+    pub(super) fn silent(posted: &Posted) -> bool {
+        matches!(posted.source, Source::Direct | Source::Queue) && Self::is_answer(&posted.command)
+    }
+}
