@@ -141,7 +141,9 @@ struct tpt_cplq_slot {
   uint32_t lkey;  // REG, REREG with status OK
   uint32_t rkey;  // 0 if the region has no remote right
   uint16_t cmdq_head;  // slot of the next command that the unit takes
-  uint8_t rsvd0[49];  // 0
+  uint16_t rsvd0;  // 0
+  uint32_t index;  // MPT index, with the keys
+  uint8_t rsvd1[43];  // 0
   uint8_t phase;  // bit 0: the phase, 1 in the first round of the queue
   uint8_t entry[64];  // QUERY with status OK: MPT entry as it is in memory
 };
@@ -152,6 +154,8 @@ static_assert(offsetof(struct tpt_cplq_slot, lkey) == 4, "lkey");
 static_assert(offsetof(struct tpt_cplq_slot, rkey) == 8, "rkey");
 static_assert(offsetof(struct tpt_cplq_slot, cmdq_head) == 12, "cmdq_head");
 static_assert(offsetof(struct tpt_cplq_slot, rsvd0) == 14, "rsvd0");
+static_assert(offsetof(struct tpt_cplq_slot, index) == 16, "index");
+static_assert(offsetof(struct tpt_cplq_slot, rsvd1) == 20, "rsvd1");
 static_assert(offsetof(struct tpt_cplq_slot, phase) == 63, "phase");
 static_assert(offsetof(struct tpt_cplq_slot, entry) == 64, "entry");
 static_assert(sizeof(struct tpt_cplq_slot) == 128, "tpt_cplq_slot");

@@ -321,6 +321,7 @@ module tpt_cmd_queue import tpt_pkg::*; #(
     first.status    = 8'(cpl_i.status);
     first.lkey      = cpl_i.lkey;
     first.rkey      = cpl_i.rkey;
+    first.index     = 32'(cpl_i.index);
     first.cmdq_head = head_q;
     first.phase     = {7'd0, phase_q};
     if (answer) begin
@@ -329,6 +330,7 @@ module tpt_cmd_queue import tpt_pkg::*; #(
       first.status    = (bad_q || (slot.version != CmdqVersion)) ? 8'(StsBadSlot) : 8'(StsBadOp);
       first.lkey      = '0;
       first.rkey      = '0;
+      first.index     = '0;
       first.cmdq_head = (head_q + 1'b1) & cmd_last;
     end
   end

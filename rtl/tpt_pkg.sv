@@ -312,6 +312,7 @@ package tpt_pkg;
     logic [4:0]      status;  // status_e
     logic [31:0]     lkey;    // REG, REREG with status OK
     logic [31:0]     rkey;    // 0 if the region has no remote right
+    logic [IndexW-1:0] index; // MPT index, with the keys
     logic [MptW-1:0] entry;   // QUERY with status OK
   } cpl_t;
   localparam int unsigned CplW = $bits(cpl_t);
@@ -360,7 +361,9 @@ package tpt_pkg;
   typedef struct packed {
     logic [MptBytes-1:0][7:0] entry;      // QUERY with status OK: MPT entry as it is in memory
     logic [7:0]               phase;      // bit 0: the phase, 1 in the first round of the queue
-    logic [48:0][7:0]         rsvd0;      // 0
+    logic [42:0][7:0]         rsvd1;      // 0
+    logic [31:0]              index;      // MPT index, with the keys
+    logic [15:0]              rsvd0;      // 0
     logic [15:0]              cmdq_head;  // slot of the next command that the unit takes
     logic [31:0]              rkey;       // 0 if the region has no remote right
     logic [31:0]              lkey;       // REG, REREG with status OK

@@ -2148,6 +2148,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic [3:0]  cpl_op_q;
   status_e     cpl_status_q;
   logic [31:0] cpl_lkey_q, cpl_rkey_q;
+  logic [IndexW-1:0] cpl_index_q;
   mpt_entry_t  cpl_entry_q;  // a register of its own: emptied by its reset instead of by gates
   assign set_cpl_take = (set_q == SetCpl) && !cpl_valid_q;
   assign fsm_cpl_take = (state_q == StCpl) && (set_q != SetCpl) && !cpl_valid_q;
@@ -2160,6 +2161,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
       cpl_status_q <= StsOk;
       cpl_lkey_q   <= '0;
       cpl_rkey_q   <= '0;
+      cpl_index_q  <= '0;
     end else begin
       if (set_cpl_take || fsm_cpl_take) cpl_valid_q <= 1'b1;
       else if (cpl_ready_i) cpl_valid_q <= 1'b0;
@@ -2170,8 +2172,9 @@ module tpt_reg_engine import tpt_pkg::*; #(
         cpl_status_q <= sts_q;
         cpl_lkey_q   <= reg_q.lkey;
         cpl_rkey_q   <= reg_q.rkey;
+        cpl_index_q  <= reg_q.index;
         if (reg_q.no_l) cpl_lkey_q <= '0;
-        if (cpl_no_keys) {cpl_lkey_q, cpl_rkey_q} <= '0;
+        if (cpl_no_keys) {cpl_lkey_q, cpl_rkey_q, cpl_index_q} <= '0;
         if (set_q == SetCpl) begin
           cpl_status_q <= set_err_q ? StsBus : StsOk;
           unique case (of_q)
@@ -2208,6 +2211,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     cpl_o.status = cpl_status_q;
     cpl_o.lkey   = cpl_lkey_q;
     cpl_o.rkey   = cpl_rkey_q;
+    cpl_o.index  = cpl_index_q;
     cpl_o.entry  = cpl_entry_q;
   end
 

@@ -182,7 +182,7 @@ impl Build {
             ("m_axis_rsp_tdata", clients * 120),
             ("s_axis_done_tdata", clients * 10),
             ("s_axis_cmd_tdata", 603),
-            ("m_axis_cpl_tdata", 601),
+            ("m_axis_cpl_tdata", 624),
             ("m_axi_rdata", config.get("AxiDataW") as usize),
         ] {
             let found = model

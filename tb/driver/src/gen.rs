@@ -717,6 +717,8 @@ pub mod cplq_slot {
     pub const RKEY: usize = 8;
     /// slot of the next command that the unit takes.
     pub const CMDQ_HEAD: usize = 12;
+    /// MPT index, with the keys.
+    pub const INDEX: usize = 16;
     /// bit 0: the phase, 1 in the first round of the queue.
     pub const PHASE: usize = 63;
     /// QUERY with status OK: MPT entry as it is in memory.

@@ -146,12 +146,13 @@ layout! {
 
 layout! {
     /// Completion payload.
-    cpl, 601, {
-        ID "id" 585 16;
-        OP "op" 581 4;
-        STATUS "status" 576 5;
-        LKEY "lkey" 544 32;
-        RKEY "rkey" 512 32;
+    cpl, 624, {
+        ID "id" 608 16;
+        OP "op" 604 4;
+        STATUS "status" 599 5;
+        LKEY "lkey" 567 32;
+        RKEY "rkey" 535 32;
+        INDEX "index" 512 23;
         ENTRY "entry" 0 64 x 8;
     }
 }
@@ -333,6 +334,7 @@ impl Completion {
         cpl::STATUS.put(&mut w, self.status.code().into());
         cpl::LKEY.put(&mut w, self.lkey.0.into());
         cpl::RKEY.put(&mut w, self.rkey.0.into());
+        cpl::INDEX.put(&mut w, self.index.into());
         w[..16].copy_from_slice(&bytes_to_words(&self.entry));
         w
     }
@@ -349,6 +351,7 @@ impl Completion {
             status: Status::try_from(cpl::STATUS.get(w) as u8)?,
             lkey: Key(cpl::LKEY.get(w) as u32),
             rkey: Key(cpl::RKEY.get(w) as u32),
+            index: cpl::INDEX.get(w) as u32,
             entry,
         })
     }

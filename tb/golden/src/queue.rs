@@ -78,7 +78,9 @@ pub const CPL_FIELDS: &[Field] = &[
     field("lkey", 4, 4, 32),
     field("rkey", 8, 4, 32),
     field("cmdq_head", 12, 2, 16),
-    array("rsvd0", 14, 1, 49, 0),
+    field("rsvd0", 14, 2, 0),
+    field("index", 16, 4, 23),
+    array("rsvd1", 20, 1, 43, 0),
     field("phase", 63, 1, 1),
     array("entry", 64, 1, 64, 8),
 ];
@@ -191,7 +193,8 @@ pub fn is_ready(slot: &Slot, phase: bool) -> bool {
 /// Takes a completion slot apart. `Err`: what is wrong with it.
 pub fn decode_completion(slot: &Slot) -> Result<CompletionSlot, String> {
     let read = |name| get(CPL_FIELDS, slot, name, 0);
-    if slot[14..63].iter().any(|byte| *byte != 0) || read("phase") > 1 {
+    let reserved = slot[14..16].iter().chain(&slot[20..63]);
+    if reserved.into_iter().any(|byte| *byte != 0) || read("phase") > 1 {
         return Err(format!("reserved bytes of {slot:02x?} are not 0"));
     }
     let code = read("status") as u8;
@@ -210,6 +213,7 @@ pub fn decode_completion(slot: &Slot) -> Result<CompletionSlot, String> {
             status,
             lkey: Key(read("lkey") as u32),
             rkey: Key(read("rkey") as u32),
+            index: read("index") as u32,
             entry,
         },
         op,

@@ -669,6 +669,8 @@ pub struct Completion {
     pub lkey: Key,
     /// R_Key, of commands that make one; 0 if the region grants nothing to the peer.
     pub rkey: Key,
+    /// MPT index, of commands that make a key; otherwise 0.
+    pub index: u32,
     /// The entry as it is in memory (QUERY), otherwise zeros.
     pub entry: [u8; 64],
 }
@@ -682,6 +684,7 @@ impl Completion {
             status,
             lkey: Key::NONE,
             rkey: Key::NONE,
+            index: 0,
             entry: [0; 64],
         }
     }
@@ -701,6 +704,9 @@ impl fmt::Display for Completion {
             None => write!(f, "command code {op}")?,
         }
         write!(f, " {status}, keys {lkey} {rkey}")?;
+        if self.index != 0 {
+            write!(f, ", index {}", self.index)?;
+        }
         if self.entry != [0; 64] {
             f.write_str(", entry ")?;
             self.entry

@@ -45,10 +45,10 @@ prop_compose! {
 prop_compose! {
     fn any_completion()(
         id: u16, op in 0u8..16, status in prop::sample::select(Status::ALL), lkey: u32, rkey: u32,
-        entry in prop::collection::vec(any::<u8>(), 64),
+        index in 0u32..1 << 23, entry in prop::collection::vec(any::<u8>(), 64),
     ) -> Completion {
         let entry = entry.try_into().expect("64 bytes");
-        Completion { id, op, status, lkey: Key(lkey), rkey: Key(rkey), entry }
+        Completion { id, op, status, lkey: Key(lkey), rkey: Key(rkey), index, entry }
     }
 }
 

@@ -32,8 +32,8 @@ pub const REQ_WORDS: usize = 7;
 pub const RSP_WORDS: usize = 4;
 /// 32-bit words of a command payload (603 bits).
 pub const CMD_WORDS: usize = 19;
-/// 32-bit words of a completion payload (601 bits).
-pub const CPL_WORDS: usize = 19;
+/// 32-bit words of a completion payload (624 bits).
+pub const CPL_WORDS: usize = 20;
 /// 32-bit words of the widest AXI data.
 pub const AXI_WORDS: usize = 16;
 

@@ -454,12 +454,13 @@ impl Golden {
             Ok(Effect::Change(change)) => {
                 let invalidation = command.operation() == Some(CmdOp::Invalidate);
                 let made = change.then.as_ref().filter(|_| !invalidation);
-                let (lkey, rkey) = made.map_or((Key::NONE, Key::NONE), |(_, region)| {
-                    (region.lkey, region.rkey)
+                let (lkey, rkey, index) = made.map_or((Key::NONE, Key::NONE, 0), |(_, region)| {
+                    (region.lkey, region.rkey, region.index)
                 });
                 let answer = Completion {
                     lkey,
                     rkey,
+                    index,
                     ..plain(Status::Ok)
                 };
                 (answer, Some(change))
