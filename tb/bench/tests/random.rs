@@ -393,7 +393,7 @@ type Result<T = ()> = std::result::Result<T, BenchError>;
 
 /// Host windows: all memory but some of the pages of the first three regions.
 fn holed(seed: u64) -> Vec<RangeInclusive<u64>> {
-    let hole = |n: u64| (1 << 50) + (n << 40) + (seed % 61 << 12);
+    let hole = |n: u64| (1 << 50) + (n << 40) + ((seed % 61) << 12);
     let size = 0x8000;
     vec![
         0..=hole(1) - 1,

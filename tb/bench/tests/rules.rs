@@ -762,7 +762,7 @@ fn hosted(windows: &[RangeInclusive<u64>], merge: bool) -> Result<Rig> {
 #[test]
 fn rule_12_host_windows() -> Result {
     let window = |n: u64| PA + (n << 30)..=PA + (n << 30) + 0x1fff;
-    let page = |at: u64| PA + (at / 2 << 30) + (at % 2) * 0x1000;
+    let page = |at: u64| PA + ((at / 2) << 30) + (at % 2) * 0x1000;
     let windows: Vec<_> = (0..4).map(window).collect();
     let outside = [
         PA - 0x1000,

@@ -258,43 +258,38 @@ fn faults_of_two_bits() {
     all.sort_unstable();
     all.dedup();
     assert_eq!((all.len(), all[0]), (8 * MPT_BYTES, 1));
-    for (index, gen, bound) in [
-        (0, 0, 0),
-        (5, 1, 0),
-        (0x7f_ffff, 255, 0x7f_fffe),
-        (77, 9, 31),
+    // Entries of the free list, and such that were never in it.
+    for (index, gen, bound, pd) in [
+        (0, 0, 0, 0),
+        (0x7f_ffff, 0, 0, 0),
+        (5, 1, 0, 5),
+        (0x7f_ffff, 255, 0x7f_fffe, 0x7f_ffff),
+        (77, 9, 31, 77),
     ] {
-        let mut pd = index;
-        for listed in [false, true] {
-            if !listed {
-                pd = 0;
-            }
-            let free = MptEntry {
-                index,
-                gen: if listed { gen } else { 0 },
-                bound: if listed { bound } else { 0 },
-                pd,
-                ..MptEntry::default()
-            };
-            let good = free.encode();
-            for first in 0..8 * MPT_BYTES {
-                for second in first..8 * MPT_BYTES {
-                    let mut bad = good;
-                    bad[first / 8] ^= 1 << (first % 8);
-                    if second > first {
-                        bad[second / 8] ^= 1 << (second % 8);
-                    }
-                    let entry = MptEntry::parse(&bad, index);
-                    let harmless = match State::from_code(entry.state) {
-                        Some(State::Valid) => entry.legal().is_err() || entry.length == 0,
-                        Some(State::Alloc) => entry.kind == Kind::Mr.code(),
-                        Some(State::Free | State::Invalid) => true,
-                        None => false,
-                    };
-                    assert!(harmless, "bits {first} and {second}: {entry:?}");
+        let free = MptEntry {
+            index,
+            gen,
+            bound,
+            pd,
+            ..MptEntry::default()
+        };
+        let good = free.encode();
+        for first in 0..8 * MPT_BYTES {
+            for second in first..8 * MPT_BYTES {
+                let mut bad = good;
+                bad[first / 8] ^= 1 << (first % 8);
+                if second > first {
+                    bad[second / 8] ^= 1 << (second % 8);
                 }
+                let entry = MptEntry::parse(&bad, index);
+                let harmless = match State::from_code(entry.state) {
+                    Some(State::Valid) => entry.legal().is_err() || entry.length == 0,
+                    Some(State::Alloc) => entry.kind == Kind::Mr.code(),
+                    Some(State::Free | State::Invalid) => true,
+                    None => false,
+                };
+                assert!(harmless, "bits {first} and {second}: {entry:?}");
             }
-            pd = index;
         }
     }
 }

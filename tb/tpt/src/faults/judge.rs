@@ -250,7 +250,10 @@ mod tests {
         ];
         assert_eq!(of(&merged, &right(), MTT), Severity::Harmless);
         let refusal = vec![refused(Syndrome::Rights, true)];
-        assert_eq!(of(&refusal, &[refusal.clone()], MTT), Severity::Harmless);
+        assert_eq!(
+            of(&refusal, std::slice::from_ref(&refusal), MTT),
+            Severity::Harmless
+        );
     }
 
     #[test]

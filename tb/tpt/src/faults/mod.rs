@@ -483,7 +483,7 @@ mod tests {
     #[test]
     fn hangs_leaks_and_what_is_wrong_fail() {
         let good = report(Class::Late, Severity::Reported);
-        assert!(campaign(&[good.clone()]).total().is_good());
+        assert!(campaign(std::slice::from_ref(&good)).total().is_good());
         let hang = Report {
             hang: Some("gave up".into()),
             ..good.clone()
