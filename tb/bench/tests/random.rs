@@ -29,8 +29,8 @@ use tpt_golden::mtt::paged::PagedTable;
 use tpt_golden::mtt::{capacity, Shape, Table};
 use tpt_golden::regs;
 use tpt_golden::types::{
-    rereg, Access, CmdOp, Command, Encoding, Key, Kind, Op, Request, State, Status, LEVEL_FLAT,
-    LEVEL_INLINE,
+    rereg, Access, CmdOp, Command, Encoding, Key, Kind, Op, Request, State, Status, Syndrome,
+    LEVEL_FLAT, LEVEL_INLINE,
 };
 use tpt_verilated::Config;
 
@@ -282,6 +282,22 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0u8..4).prop_map(|pattern| Step::Completions { pattern }),
         6 => prop_oneof![1u16..30, 1u16..1500].prop_map(Step::Run),
         1 => any::<bool>().prop_map(|reset| Step::Restart { reset }),
+    ]
+}
+
+/// Steps with much paging: regions whose pages come and go under traffic.
+fn paging_step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => step(),
+        2 => region_step().prop_map(Step::RegisterPaged),
+        3 => (any::<u8>(), any::<u8>(), 1u8..40, prop::sample::select(vec![1u8, 1, 1, 2, 3]))
+            .prop_map(|(which, first, count, level)| Step::Reclaim {
+                which, first, count, level,
+            }),
+        6 => (1u8..60, any::<u16>()).prop_map(|(count, seed)| Step::Burst { count, seed }),
+        3 => (1u16..300).prop_map(Step::Run),
+        1 => (0u8..8, any::<bool>())
+            .prop_map(|(policy, queue)| Step::Faults { policy, queue }),
     ]
 }
 
@@ -1585,6 +1601,17 @@ fn run(config: Config, cases: u64, length: usize, salt: u64) {
 }
 
 fn run_with(config: Config, cases: u64, length: usize, salt: u64, through_queue: bool) {
+    run_steps(config, cases, length, salt, through_queue, step().boxed());
+}
+
+fn run_steps(
+    config: Config,
+    cases: u64,
+    length: usize,
+    salt: u64,
+    through_queue: bool,
+    step: BoxedStrategy<Step>,
+) {
     let seed = number("TPT_SEED", 1);
     let cases = number("TPT_CASES", cases);
     let mut bytes = [0; 32];
@@ -1598,8 +1625,9 @@ fn run_with(config: Config, cases: u64, length: usize, salt: u64, through_queue:
     };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let mut runner = TestRunner::new_with_rng(settings, rng);
-    let strategy = (any::<u64>(), prop::collection::vec(step(), 1..length));
+    let strategy = (any::<u64>(), prop::collection::vec(step, 1..length));
     let seen = RefCell::new(BTreeMap::<(u8, Status), u32>::new());
+    let paging = RefCell::new((0u64, 0u64));
     let result = runner.run(&strategy, |(seed, steps)| {
         let fail = |error: BenchError| TestCaseError::fail(error.to_string());
         let mut world = World::new(config, seed, through_queue).map_err(fail)?;
@@ -1610,6 +1638,10 @@ fn run_with(config: Config, cases: u64, length: usize, salt: u64, through_queue:
             world.ring().map_err(fail)?;
         }
         world.finish().map_err(fail)?;
+        let bench = &world.rig.bench;
+        let retries = bench.stats.by_syndrome[usize::from(Syndrome::Retry.code())];
+        paging.borrow_mut().0 += bench.faults_told();
+        paging.borrow_mut().1 += retries;
         for (end, count) in &world.seen {
             *seen.borrow_mut().entry(*end).or_default() += count;
         }
@@ -1618,6 +1650,8 @@ fn run_with(config: Config, cases: u64, length: usize, salt: u64, through_queue:
     match result {
         Ok(()) => {
             let seen = seen.into_inner();
+            let (faults, retries) = paging.into_inner();
+            println!("{faults} page faults, {retries} requests answered RETRY");
             for ((op, status), count) in &seen {
                 println!("{:?} {status}: {count}", CmdOp::from_code(*op));
             }
@@ -1711,6 +1745,12 @@ fn small_short() {
 #[test]
 fn small_long() {
     run(Config::Small, 12, 300, 2);
+}
+
+#[test]
+fn small_paging() {
+    run_steps(Config::Small, 30, 120, 8, false, paging_step().boxed());
+    run_steps(Config::Small, 20, 120, 9, true, paging_step().boxed());
 }
 
 #[test]

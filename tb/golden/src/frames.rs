@@ -58,6 +58,12 @@ pub trait PageSource: fmt::Debug + Send + Sync {
         vec![self.page(index)]
     }
 
+    /// What a cached line of the table may hold of page `index` for such an access, be it older than
+    /// the table.
+    fn cached(&self, index: u64, from: u64, to: u64) -> Vec<Page> {
+        self.met(index, from, to)
+    }
+
     /// The list itself, if its pages come and go.
     fn paged(&self) -> Option<&PagedList> {
         None
@@ -291,6 +297,20 @@ impl PagedList {
         }
     }
 
+    fn which(&self, index: u64, fits: impl Fn(&Spell) -> bool) -> Vec<Page> {
+        let spells = self.spells();
+        let Some(list) = spells.get(&index) else {
+            return vec![Page::Absent];
+        };
+        let mut which: Vec<Page> = Vec::new();
+        for spell in list.iter().filter(|spell| fits(spell)) {
+            if !which.contains(&spell.page) {
+                which.push(spell.page);
+            }
+        }
+        which
+    }
+
     /// Is the page at `pa` one that the unit may still use?
     pub fn in_use(&self, index: u64, pa: u64) -> bool {
         let spells = self.spells();
@@ -325,17 +345,13 @@ impl PageSource for PagedList {
     }
 
     fn met(&self, index: u64, from: u64, to: u64) -> Vec<Page> {
-        let spells = self.spells();
-        let Some(list) = spells.get(&index) else {
-            return vec![Page::Absent];
-        };
-        let mut met: Vec<Page> = Vec::new();
-        for spell in list.iter().filter(|spell| spell.met(from, to)) {
-            if !met.contains(&spell.page) {
-                met.push(spell.page);
-            }
-        }
-        met
+        self.which(index, |spell| spell.met(from, to))
+    }
+
+    fn cached(&self, index: u64, from: u64, to: u64) -> Vec<Page> {
+        self.which(index, |spell| {
+            spell.from <= to && spell.gone.map_or(true, |gone| from <= gone)
+        })
     }
 }
 

@@ -367,13 +367,19 @@ fn beats_of_pages_that_come_and_go() {
     pages.set(0, Page::at(0x5000), 30);
     assert_eq!(syndromes(10, 29), absent, "not yet");
     assert_eq!(syndromes(10, 30).len(), 3, "both");
-    assert_eq!(syndromes(31, 40), [Syndrome::Ok]);
-    let next = beats().next_of(31, 40, 1);
+    assert_eq!(
+        syndromes(31, 40).len(),
+        3,
+        "a cache may still hold the absent entry"
+    );
+    pages.invalidated(0..1, 32, 33);
+    assert_eq!(syndromes(34, 40), [Syndrome::Ok]);
+    let next = beats().next_of(34, 40, 1);
     assert_eq!(
         (next[0].0.pa, next[0].0.len, next[0].0.last),
         (0x5800, 0x800, false)
     );
-    let after = next[0].1.next_of(31, 40, 1);
+    let after = next[0].1.next_of(34, 40, 1);
     assert_eq!(after.len(), 2, "the second page is absent");
     assert!(after.iter().all(|(beat, _)| beat.last && !beat.first));
     // Taken back: an old entry may be used until the range is invalidated.

@@ -202,6 +202,13 @@ impl Region {
         found
     }
 
+    /// May such an access meet a page fault at page `index`, or an old line of the table that looks
+    /// like one?
+    pub(super) fn may_fault(&self, index: u64, write: bool, from: u64, to: u64) -> bool {
+        let mut cached = self.pages.cached(index, from, to).into_iter();
+        cached.any(|page| self.found(page, write) == Err(Syndrome::Retry))
+    }
+
     /// An entry of the table, judged. In an on-demand region what is absent is a page fault, which
     /// ends as RETRY if nobody answers it.
     fn found(&self, page: Page, write: bool) -> Result<u64, Syndrome> {

@@ -155,7 +155,9 @@ impl<R: Deref<Target = Region> + Clone> Beats<R> {
     /// with what comes after it. More than one only in an on-demand region: a page that was there in
     /// between, and a page fault that was not (RETRY, or MTT_ABSENT if the host has refused it).
     ///
-    /// `line`: entries of a line of the table. A fault keeps back the pages before it in its line.
+    /// `line`: entries of a line of the table. A fault keeps back the pages before it in its line. An
+    /// old line in a cache is read again before it is a fault, but for want of a slot even that may end
+    /// as RETRY.
     pub fn next_of(&self, from: u64, to: u64, line: u64) -> Vec<(Beat, Self)> {
         let write = self.request.operation().is_some_and(Op::writes);
         let Rest::Walk {
@@ -178,9 +180,8 @@ impl<R: Deref<Target = Region> + Clone> Beats<R> {
         };
         let last = page + ((offset + (left - 1)) >> region.log_page);
         let end = (page + before) / line * line + line - before;
-        let behind = (page + 1..end.min(last + 1))
-            .any(|page| region.pages_met(page, write, from, to).contains(&fault));
-        if behind && !found.contains(&fault) {
+        let faults = (*page..end.min(last + 1)).any(|page| region.may_fault(page, write, from, to));
+        if faults && !found.contains(&fault) {
             found.push(fault);
         }
         let mut all = Vec::with_capacity(found.len() + 1);
