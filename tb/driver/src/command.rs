@@ -118,6 +118,8 @@ pub struct Completion {
     pub lkey: u32,
     /// R_Key, of commands that make one.
     pub rkey: u32,
+    /// MPT index, of commands that make a key.
+    pub index: u32,
     /// QUERY with status OK: the MPT entry as it is in memory.
     pub entry: Option<[u8; 64]>,
 }
@@ -130,6 +132,7 @@ pub(crate) struct RawCompletion {
     pub status: u8,
     pub lkey: u32,
     pub rkey: u32,
+    pub index: u32,
     pub cmdq_head: u16,
 }
 
@@ -143,6 +146,7 @@ impl RawCompletion {
             status: half[cplq_slot::STATUS],
             lkey: u32_at(cplq_slot::LKEY),
             rkey: u32_at(cplq_slot::RKEY),
+            index: u32_at(cplq_slot::INDEX),
             cmdq_head: u16_at(cplq_slot::CMDQ_HEAD),
         }
     }

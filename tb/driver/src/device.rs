@@ -558,6 +558,7 @@ impl Device {
             status,
             lkey: raw.lkey,
             rkey: raw.rkey,
+            index: raw.index,
             entry,
         }))
     }
