@@ -415,5 +415,6 @@ pub fn syndrome_name(s: Syndrome) -> &'static str {
         Syndrome::MptBad => "MPT_BAD",
         Syndrome::Disabled => "DISABLED",
         Syndrome::TagBusy => "TAG_BUSY",
+        Syndrome::Retry => "RETRY",
     }
 }
