@@ -204,7 +204,8 @@ def make_rust(package):
         for field in reversed(package.structs[name]):
             if field.name.startswith("rsvd"):
                 continue
-            out += [f"    /// {field.note}.",
+            note_text = field.note.replace("[", "\\[").replace("]", "\\]")  # not a link
+            out += [f"    /// {note_text}.",
                     f"    pub const {upper(field.name)}: usize = {field.low // 8};"]
         out += ["}"]
     return "\n".join(out) + "\n"

@@ -699,7 +699,7 @@ pub mod cmdq_slot {
     pub const LEVEL: usize = 49;
     /// log2 of the table page size, 12..16.
     pub const LOG_TPAGE: usize = 50;
-    /// level 0: page addresses; otherwise [0] is the table root.
+    /// level 0: page addresses; otherwise \[0\] is the table root.
     pub const FRAME: usize = 64;
 }
 

@@ -9,6 +9,7 @@ use tpt_driver::mtt::{Layout, Run};
 use tpt_driver::verbs::{AllocMr, Bind, Memory, Progress, RegMr, ReregMr, WindowType};
 use tpt_driver::{
     take_over, AccessError, Capabilities, Command, Config, Device, Error, Event, Limit, Op, Status,
+    Wait as _,
 };
 use tpt_regs::table as regs;
 
@@ -269,7 +270,7 @@ fn a_phase_that_never_flips() {
 fn wrong_completions_are_typed_errors() {
     type Change = fn(&mut Raw);
     type Check = fn(&Error) -> bool;
-    let wrong: [(Change, Check); 7] = [
+    let wrong: [(Change, Check); 8] = [
         (|raw| raw.id += 1, |e| matches!(e, Error::UnknownId { .. })),
         (
             |raw| (raw.id, raw.op) = (raw.id + 1, 15),
@@ -290,6 +291,11 @@ fn wrong_completions_are_typed_errors() {
         (
             |raw| raw.status = Status::Pending.code(),
             |e| matches!(e, Error::UnexpectedPending { .. }),
+        ),
+        (
+            // Modulo the number of slots it would be right.
+            |raw| raw.head = Some(5),
+            |e| matches!(e, Error::Head { head: 5, .. }),
         ),
         (
             |raw| raw.head = Some(3),
@@ -557,4 +563,93 @@ fn a_table_that_cannot_be_had() {
         assert_eq!(fake.taken.len(), 3);
         assert_eq!(device.stats.commands, 0);
     }
+}
+
+/// Slots are given back when half of the queue is taken, even if there is always one more.
+#[test]
+fn half_of_the_queue_is_given_back() {
+    let mut fake = Fake::default();
+    let settings = Config {
+        log_commands: 3,
+        log_completions: 3,
+        ..config()
+    };
+    let mut device = Device::start(&mut fake, &settings, LIMIT).expect("a start");
+    for _ in 0..6 {
+        let command = Command::new(Op::Query, 1, 1);
+        device.submit(&mut fake, &command).expect("room");
+    }
+    (0..6).for_each(|_| fake.idle().expect("never fails"));
+    for n in 0..6 {
+        assert_eq!(device.stats.completion_doorbells, u64::from(n >= 4), "{n}");
+        assert!(device.poll(&mut fake).is_ok_and(|event| event.is_some()));
+    }
+    assert_eq!(fake.registers[&regs::CPLQ_HEAD], 4);
+    assert_eq!(device.poll(&mut fake), Ok(None));
+    assert_eq!(fake.registers[&regs::CPLQ_HEAD], 6);
+}
+
+/// A command that is PENDING keeps its id, however many others there are.
+#[test]
+fn an_id_in_use_is_not_given_again() {
+    let mut fake = Fake::scripted(|id, op| {
+        let mut raw = ok(id, op);
+        if op == Op::DeregMr.code() {
+            raw.status = Status::Pending.code();
+        }
+        vec![raw]
+    });
+    let mut device = start(&mut fake);
+    let mut mr = device
+        .reg_mr(&mut fake, &region(), LIMIT)
+        .expect("registered");
+    let kept = device
+        .submit(&mut fake, &Command::new(Op::DeregMr, mr.lkey(), 1))
+        .expect("sent");
+    assert!(device.wait(&mut fake, kept, LIMIT).is_ok());
+    for _ in 0..66_000 {
+        let id = device
+            .submit(&mut fake, &Command::new(Op::Query, 1, 1))
+            .expect("sent");
+        assert_ne!(id, kept);
+        assert!(device.wait(&mut fake, id, LIMIT).is_ok());
+    }
+    assert_eq!(device.in_flight(), 1);
+    let ended = device.dereg_mr(&mut fake, &mut mr, LIMIT);
+    assert_eq!(ended, Ok(Progress::Pending));
+}
+
+/// A region that is being changed takes no other change, and the one under way goes on.
+#[test]
+fn one_change_at_a_time() {
+    let mut fake = Fake::scripted(|id, op| {
+        let mut raw = ok(id, op);
+        if op == Op::ReregMr.code() {
+            raw.status = Status::Pending.code();
+        }
+        vec![raw]
+    });
+    let mut device = start(&mut fake);
+    let mut mr = device
+        .reg_mr(&mut fake, &region(), LIMIT)
+        .expect("registered");
+    let args = region();
+    let change = ReregMr {
+        translation: Some((args.start, args.length, args.memory)),
+        ..ReregMr::default()
+    };
+    let changed = device.rereg_mr(&mut fake, &mut mr, &change, LIMIT);
+    assert_eq!(changed, Ok(Progress::Pending));
+    assert_eq!(fake.taken.len(), 5, "old and new table");
+    for _ in 0..2 {
+        let again = device.rereg_mr(&mut fake, &mut mr, &change, LIMIT);
+        assert!(matches!(again, Err(Error::State { .. })), "{again:?}");
+    }
+    assert_eq!(fake.taken.len(), 5, "nothing was built in vain");
+    // The driver has numbered it 1.
+    fake.complete(ok(1, Op::ReregMr.code()));
+    let changed = device.resume(&mut fake, &mut mr, LIMIT);
+    assert_eq!(changed, Ok(Progress::Done));
+    assert_eq!(fake.taken.len(), 4, "the old table is gone");
+    assert_eq!(mr.lkey(), 0x101);
 }

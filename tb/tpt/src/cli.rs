@@ -569,17 +569,22 @@ pub fn textbook(common: &Common) -> Result<Exit> {
         let bar = bar(cases.len() as u64, "regions");
         let mut target = setup.target(common, waves_from)?;
         target.enable()?;
-        let result = textbook::run(&mut *target, &cases, &mut |n| bar.inc(n));
+        let (report, error) = textbook::run(&mut *target, &cases, &mut |n| bar.inc(n));
         bar.finish_and_clear();
-        Ok::<_, TargetError>(result)
+        Ok::<_, TargetError>((report, error, target.commands()))
     };
-    let (report, error) = once(None)?;
+    let (report, error, commands) = once(None)?;
     let from = error.as_ref().and_then(|e| waves_start(common, e));
     if from.is_some() {
         let _ = once(from)?;
     }
     note_waves(common, from.is_some());
-    tell(common, outputs, &report.text(), &report.json())?;
+    let (mut text, mut machine) = (report.text(), report.json());
+    if let Some(path) = commands {
+        text = format!("commands: {path}\n{text}");
+        machine["commands"] = path.json();
+    }
+    tell(common, outputs, &text, &machine)?;
     match error {
         Some(TargetError::Failed(text)) => bail!("{text}"),
         _ if !report.mismatches.is_empty() => Ok(Exit::Mismatch),
