@@ -587,6 +587,12 @@ impl Device {
                 return Ok(completion);
             }
         }
+        if !self.flights.contains_key(&id) {
+            return Err(Error::State {
+                found: "not under way",
+                expected: "a command without its final completion",
+            });
+        }
         let mut found = None;
         let waited = wait(p, "a completion", limit, |p| {
             match self.poll_ring(p)? {

@@ -172,8 +172,8 @@ pub enum Error {
         /// Why.
         status: Status,
     },
-    /// The region or window is not in the state that the call needs.
-    #[error("the object is {found}, expected {expected}")]
+    /// The region, window or command is not in the state that the call needs.
+    #[error("it is {found}, expected {expected}")]
     State {
         /// What it is.
         found: &'static str,

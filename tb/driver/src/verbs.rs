@@ -336,10 +336,18 @@ impl Device {
         }
     }
 
-    /// What becomes of a table whose command has failed: if the unit may have executed it, it stays.
-    fn drop_table(&mut self, p: &mut impl Platform, core: &Core, table: Option<Table>) {
+    /// What becomes of a table whose command has failed: if the unit may be using it, it stays until
+    /// the unit is stopped. With status BUS that is so, too: memory may hold the entry.
+    fn drop_table(
+        &mut self,
+        p: &mut impl Platform,
+        core: &Core,
+        table: Option<Table>,
+        error: &Error,
+    ) {
+        let doubtful = core.waits.is_some() || error.status() == Some(Status::Bus);
         match table {
-            Some(table) if core.waits.is_some() => self.keep(table),
+            Some(table) if doubtful => self.keep(table),
             Some(table) => table.free(p),
             None => {}
         }
@@ -371,7 +379,7 @@ impl Device {
                 next: None,
             }),
             Err(error) => {
-                self.drop_table(p, &core, table);
+                self.drop_table(p, &core, table, &error);
                 Err(error)
             }
         }
@@ -474,9 +482,8 @@ impl Device {
             Ok(None) => return Ok(Progress::Pending),
             Err(error) => {
                 if region.core.waits.is_none() {
-                    if let Some(table) = region.next.take().and_then(|next| next.table) {
-                        table.free(p);
-                    }
+                    let table = region.next.take().and_then(|next| next.table);
+                    self.drop_table(p, &region.core, table, &error);
                 }
                 return Err(error);
             }
@@ -550,7 +557,7 @@ impl Device {
                 registered: false,
             }),
             Err(error) => {
-                self.drop_table(p, &core, Some(table));
+                self.drop_table(p, &core, Some(table), &error);
                 Err(error)
             }
         }
