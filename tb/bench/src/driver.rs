@@ -301,6 +301,7 @@ pub fn to_golden(id: u16, completion: &tpt_driver::Completion) -> Completion {
         status: Status::from_code(code).unwrap_or(Status::BadSlot),
         lkey: Key(completion.lkey),
         rkey: Key(completion.rkey),
+        index: completion.index,
         entry: completion.entry.unwrap_or([0; 64]),
     }
 }

@@ -20,7 +20,7 @@ pub struct Command {
     pub rereg: u8,
     /// [`crate::Encoding`] code.
     pub encoding: u8,
-    /// Key of what the command is about.
+    /// Key of what the command is about; PAGE_READY: slot of the page fault.
     pub key: u32,
     /// BIND_MW: L_Key of the region.
     pub mkey: u32,
@@ -101,7 +101,14 @@ impl Command {
 pub fn may_pend(op: u8) -> bool {
     matches!(
         Op::from_code(op),
-        Some(Op::DeregMr | Op::ReregMr | Op::Invalidate | Op::BindMw | Op::DeallocMw)
+        Some(
+            Op::DeregMr
+                | Op::ReregMr
+                | Op::Invalidate
+                | Op::BindMw
+                | Op::DeallocMw
+                | Op::InvalRange
+        )
     )
 }
 
@@ -118,6 +125,8 @@ pub struct Completion {
     pub lkey: u32,
     /// R_Key, of commands that make one.
     pub rkey: u32,
+    /// MPT index, with the keys.
+    pub index: u32,
     /// QUERY with status OK: the MPT entry as it is in memory.
     pub entry: Option<[u8; 64]>,
 }
@@ -130,6 +139,7 @@ pub(crate) struct RawCompletion {
     pub status: u8,
     pub lkey: u32,
     pub rkey: u32,
+    pub index: u32,
     pub cmdq_head: u16,
 }
 
@@ -143,6 +153,7 @@ impl RawCompletion {
             status: half[cplq_slot::STATUS],
             lkey: u32_at(cplq_slot::LKEY),
             rkey: u32_at(cplq_slot::RKEY),
+            index: u32_at(cplq_slot::INDEX),
             cmdq_head: u16_at(cplq_slot::CMDQ_HEAD),
         }
     }
