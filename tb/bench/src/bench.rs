@@ -7,7 +7,7 @@ use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tpt_golden::codec::{CHECKED_ADDRESS, MPT_BYTES, RSP_WORDS};
+use tpt_golden::codec::{CHECKED_ADDRESS, CPL_WORDS, MPT_BYTES, RSP_WORDS};
 use tpt_golden::driver::{CommandPort, PortError};
 use tpt_golden::frames::Translation;
 use tpt_golden::keys::KeyMaker;
@@ -324,7 +324,7 @@ pub struct Bench {
     expected_extras: VecDeque<CommandExtra>,
     finished: VecDeque<Finished>,
     completion_gate: Gate,
-    held_completion: Option<[u32; 19]>,
+    held_completion: Option<[u32; CPL_WORDS]>,
     pages_of_next: Option<Translation>,
     /// Regions whose segments are held by clients: requests without `done`.
     holders: HashMap<(u32, u8), u32>,

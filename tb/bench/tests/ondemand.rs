@@ -8,6 +8,7 @@ use tpt_bench::paging::{PageFault, Pager, PagerPolicy};
 use tpt_bench::rig::{PagedMr, Rig, Spec, PAGED_RIGHTS};
 use tpt_bench::{BenchError, BenchOptions, Clocks, CommandExtra, DonePolicy, Pattern};
 use tpt_bench::{QueueConfig, UnitConfig};
+use tpt_golden::codec::{Place, CHECKED_ADDRESS};
 use tpt_golden::frames::{Page, PageSource};
 use tpt_golden::regs;
 use tpt_golden::types::{
@@ -883,6 +884,88 @@ fn traffic_and_reclaim() -> Result {
             .bench
             .read_register(&mut rig.host.mem, regs::FAULT_COUNT)?;
         assert_eq!(waiting, 0);
+    }
+    Ok(())
+}
+
+// -------------------------------------------------------------------------------------------------
+// Entries that memory has changed
+// -------------------------------------------------------------------------------------------------
+
+/// Every set of one or two changed bits of a CHECKED entry, of an absent one too, and entries that
+/// are whole but not present, at address 0, or of another place: bad, and never an address.
+#[test]
+fn changed_entries_of_encoding_checked() -> Result {
+    let mut rig = Rig::small()?;
+    let mut spec = Spec::new(START, 64 << 12, 12, PA).level(1);
+    spec.shape.encoding = Encoding::Checked;
+    let mr = rig.register(spec)?;
+    let page = 20;
+    let request = mr.request(Op::LocalRead, START + (page << 12), 8);
+    rig.expect(0, request, Syndrome::Ok)?;
+    let entry = mr.table.entry_pa(page).expect("it has an entry");
+    let right = rig.host.mem.read_u64(entry);
+    let place = Place {
+        index: mr.index,
+        number: page,
+        level: 1,
+    };
+    let pa = right & CHECKED_ADDRESS;
+    // Whole, but for what is in it.
+    let whole = |place: Place, pa: u64, flags: u64| {
+        let check = place.check(pa, flags);
+        let word = pa | flags | (check & 0x3ff) << 2 | (check >> 10) << 52;
+        word | ((u64::from(word.count_ones()) + 1) & 1) << 63
+    };
+    assert_eq!(whole(place, pa, 3), right);
+    let mut wrong = vec![
+        whole(place, pa, 0),
+        whole(place, pa, 2),
+        whole(place, 0, 3),
+        whole(Place { level: 2, ..place }, pa, 3),
+    ];
+    for bit in 0..23 {
+        let index = place.index ^ 1 << bit;
+        wrong.push(whole(Place { index, ..place }, pa, 3));
+    }
+    for bit in 0..40 {
+        let number = place.number ^ 1 << bit;
+        wrong.push(whole(Place { number, ..place }, pa, 3));
+    }
+    for a in 0..64 {
+        wrong.extend([right ^ 1 << a, 1 << a]);
+        for b in 0..a {
+            wrong.extend([right ^ 1 << a ^ 1 << b, 1 << a | 1 << b]);
+        }
+    }
+    let mut list = mr.spec.list.clone();
+    list.set(page..page + 1, Page::Bad);
+    // The good line leaves the cache with the region's next generation.
+    let command = Command {
+        id: rig.id(),
+        op: CmdOp::ReregMr.code(),
+        key: mr.lkey,
+        pd: 1,
+        rereg: rereg::PD,
+        new_pd: 1,
+        ..Command::default()
+    };
+    let done = rig.command(command, CommandExtra::default())?;
+    rig.bench
+        .golden
+        .set_pages(mr.index, std::sync::Arc::new(list));
+    let request = tpt_golden::types::Request {
+        key: done.lkey,
+        ..request
+    };
+    for word in wrong {
+        rig.host.mem.write_u64(entry, word);
+        let outcome = rig.access(0, request)?;
+        assert_eq!(
+            outcome.syndrome,
+            Syndrome::MttBad,
+            "{word:#x} for {right:#x}"
+        );
     }
     Ok(())
 }

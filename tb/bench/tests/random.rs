@@ -1466,7 +1466,7 @@ impl World {
         self.rig.bench.set_completion_ready(Pattern::Always);
         // Every fault gets its answer.
         self.pager.set_policy(PagerPolicy::PageIn);
-        for fault in self.rig.bench.open_faults().to_vec() {
+        for fault in self.rig.bench.unanswered_faults() {
             let mem = &mut self.rig.host.mem;
             let now = self.rig.bench.clock();
             let there = self.pager.page_in(mem, fault.index, fault.page, true, now);

@@ -125,7 +125,7 @@ pub struct Completion {
     pub lkey: u32,
     /// R_Key, of commands that make one.
     pub rkey: u32,
-    /// MPT index, with the keys.
+    /// MPT index, of commands that make a key.
     pub index: u32,
     /// QUERY with status OK: the MPT entry as it is in memory.
     pub entry: Option<[u8; 64]>,

@@ -415,6 +415,7 @@ pub fn syndrome_name(s: Syndrome) -> &'static str {
         Syndrome::MptBad => "MPT_BAD",
         Syndrome::Disabled => "DISABLED",
         Syndrome::TagBusy => "TAG_BUSY",
+        Syndrome::Retry => "RETRY",
         Syndrome::HostWin => "HOST_WIN",
     }
 }

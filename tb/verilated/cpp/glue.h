@@ -265,7 +265,7 @@ class Top final : public Holder<V, TopModel> {
   static constexpr int kRspW = 120;
   static constexpr int kDoneW = 10;
   static constexpr int kCmdW = 603;
-  static constexpr int kCplW = 601;
+  static constexpr int kCplW = 624;
 };
 
 }  // namespace tpt

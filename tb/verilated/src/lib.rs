@@ -134,7 +134,7 @@ mod ffi {
         done_ready: [bool; 4],
         cmd_ready: bool,
         cpl_valid: bool,
-        cpl: [u32; 19],
+        cpl: [u32; 20],
         axi: AxiOut,
     }
 

@@ -142,6 +142,22 @@ impl Bench {
         &self.faults.open
     }
 
+    /// Open faults whose answer is not on its way yet.
+    pub fn unanswered_faults(&self) -> Vec<PageFault> {
+        let answers = self.posted.iter().chain(&self.commands);
+        let answers = answers.chain(&self.command_driving);
+        let on_their_way: Vec<u32> = answers
+            .filter(|posted| posted.command.op == CmdOp::PageReady.code())
+            .map(|posted| posted.command.key.0)
+            .collect();
+        let open = self.faults.open.iter().copied();
+        open.filter(|fault| {
+            let slot = u32::from(fault.slot);
+            !on_their_way.contains(&slot) && !self.queue_answers(slot)
+        })
+        .collect()
+    }
+
     /// Faults that were told since the start.
     pub fn faults_told(&self) -> u64 {
         self.faults.told
@@ -424,12 +440,8 @@ impl Bench {
         let regions: Vec<&Arc<Region>> = reached.collect();
         match beat.syndrome {
             Syndrome::Ok if beat.len > 0 => {
-                // A request that must not wait any more looks once more, and may find the page.
                 let of_this = |fault: &&PageFault| {
-                    fault.held
-                        && fault.ticket == Some(live.ticket)
-                        && fault.clock < now
-                        && !self.must_not_wait(c, live.accepted)
+                    fault.held && fault.ticket == Some(live.ticket) && fault.clock < now
                 };
                 let Some(region) = regions.first().filter(|region| is_paged(region)) else {
                     return Ok(());

@@ -29,6 +29,7 @@ impl Bench {
             merge: control & regs::ctrl::MERGE != 0,
             phys: control & regs::ctrl::PHYS != 0,
             fence_time: self.unit.fence_time,
+            host_windows: self.unit.host_windows.clone(),
         }
     }
 

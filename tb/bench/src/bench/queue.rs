@@ -160,6 +160,17 @@ impl HostQueue {
 }
 
 impl Bench {
+    /// Is a PAGE_READY of this slot in the queue, and not read yet?
+    pub(super) fn queue_answers(&self, slot: u32) -> bool {
+        let slots = self
+            .queue
+            .iter()
+            .flat_map(|queue| queue.slots.iter().flatten());
+        slots
+            .map(|(_, posted)| &posted.command)
+            .any(|command| command.op == CmdOp::PageReady.code() && command.key.0 == slot)
+    }
+
     /// Empties the queues' memory, sets them up and enables them.
     pub fn queue_enable(
         &mut self,
