@@ -923,7 +923,7 @@ impl<U: TestUnit> Bed<U> {
         let pa = FRAME + (frame << 12);
         let now = self.port.unit.clock(&mut self.host.mem);
         paged.truth.set(page, Page::Present { pa, writable }, now);
-        let region = &mut paged.region;
+        let region = &paged.region;
         self.call(|device, p| device.map_page(p, region, page, pa, writable))
             .expect("an entry");
     }
@@ -1095,7 +1095,7 @@ fn page_faults<U: TestUnit>() -> Vec<String> {
         let mut served = 0;
         for _ in 0..200 {
             let now = bed.port.unit.clock(&mut bed.host.mem);
-            let (region, truth) = (&mut paged.region, &paged.truth);
+            let (region, truth) = (&paged.region, &paged.truth);
             served += bed
                 .call(|device, p| {
                     p.idle()?;

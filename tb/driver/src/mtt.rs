@@ -96,6 +96,9 @@ pub enum MttError {
         /// log2 of the page size.
         log_page: u8,
     },
+    /// The index of the region is not known yet.
+    #[error("entries of encoding CHECKED need the MPT index of their region: `set_index` first")]
+    NoIndex,
     /// Entries of this encoding cannot forbid a write.
     #[error("a page that may not be written needs encoding FLAGGED or CHECKED")]
     Writable,
@@ -496,14 +499,12 @@ impl Table {
         iova: u64,
         writable: bool,
     ) -> Result<(), Error> {
-        match self.is_checked() && self.fields.level != LEVEL_INLINE {
-            true => self.write_leaves(
-                p,
-                Addresses::new(runs, iova, self.fields.log_page),
-                writable,
-            ),
-            false => Ok(()),
+        if !self.is_checked() || self.fields.level == LEVEL_INLINE {
+            return Ok(());
         }
+        self.check_index()?;
+        let addresses = Addresses::new(runs, iova, self.fields.log_page);
+        self.write_leaves(p, addresses, writable)
     }
 
     /// Writes the pages of a range into a reserved table, and absent ones behind them. The unit must
@@ -517,6 +518,7 @@ impl Table {
         writable: bool,
     ) -> Result<(), Error> {
         let log_page = self.fields.log_page;
+        self.check_index()?;
         check(runs, iova, length)?;
         if let Some(error) = misfit(runs, iova, log_page) {
             return Err(error.into());
@@ -540,6 +542,7 @@ impl Table {
         writable: bool,
     ) -> Result<(), Error> {
         let log_page = self.fields.log_page;
+        self.check_index()?;
         self.check_pages(page, 1)?;
         if address & ((1 << log_page) - 1) != 0 {
             return Err(MttError::Unaligned { address, log_page }.into());
@@ -564,6 +567,13 @@ impl Table {
         (first..first + count)
             .try_for_each(|page| p.write(self.leaf(page), &[0; ENTRY as usize]))?;
         Ok(())
+    }
+
+    fn check_index(&self) -> Result<(), MttError> {
+        match self.is_checked() && self.index.is_none() {
+            true => Err(MttError::NoIndex),
+            false => Ok(()),
+        }
     }
 
     fn check_pages(&self, first: u64, count: u64) -> Result<(), MttError> {

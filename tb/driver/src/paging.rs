@@ -21,10 +21,10 @@
 //! fn handle(
 //!     device: &mut Device,
 //!     p: &mut impl Platform,
-//!     regions: &mut BTreeMap<u32, Region>,
+//!     regions: &BTreeMap<u32, Region>,
 //! ) -> Result<u32, Error> {
 //!     device.serve_faults(p, Limit::default(), |device, p, fault| {
-//!         let region = regions.get_mut(&fault.index());
+//!         let region = regions.get(&fault.index());
 //!         match (region, fault.va().and_then(frame_of)) {
 //!             (Some(region), Some(frame)) => {
 //!                 device.map_page(p, region, fault.page(), frame, fault.writes())?;
@@ -287,7 +287,7 @@ impl Device {
     pub fn map_page(
         &mut self,
         p: &mut impl Platform,
-        region: &mut Region,
+        region: &Region,
         page: u64,
         address: u64,
         writable: bool,

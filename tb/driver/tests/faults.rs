@@ -735,7 +735,7 @@ fn each_page_fault_has_one_answer() {
         assert!(matches!(error, Error::FaultSlot { .. }), "{error}");
     }
     device
-        .map_page(&mut fake, &mut region, 8, 0x7000, true)
+        .map_page(&mut fake, &region, 8, 0x7000, true)
         .expect("an entry");
 
     // No room, then no completion: the fault can still be answered, and once only.

@@ -327,6 +327,10 @@ fn pages_come_and_go() {
             let mut table =
                 Table::absent(&mut fake, start, 600 << 12, &layout, 3).expect("a table");
             assert_eq!(table.pages(), 600);
+            let early = table.set(&mut fake, 0, 0x5000, true);
+            let refused = Err(Error::Mtt(MttError::NoIndex));
+            assert_eq!(early == refused, encoding == Encoding::Checked, "{early:?}");
+            table.clear(&mut fake, 0, 1).expect("cleared");
             table.set_index(&mut fake, INDEX).expect("memory");
             let before = fake.memory.clone();
             for (page, address) in [(0, 0x5000), (511, 0x7000), (512, 0x9000), (599, 0xb000)] {
