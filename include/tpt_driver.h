@@ -310,6 +310,82 @@ static inline struct tpt_cmdq_slot tpt_reg_phys(uint16_t id, uint32_t pd, uint32
   return slot;
 }
 
+// The entry of a page of an on-demand region is in memory: the fault in `slot` is answered. flags:
+// 0, or TPT_FLAG_REFUSE if the page will not come.
+static inline struct tpt_cmdq_slot tpt_page_ready(uint16_t id, uint8_t slot, uint8_t flags) {
+  struct tpt_cmdq_slot command = tpt_command(id, TPT_CMD_PAGE_READY, slot, 0);
+  command.flags = flags;
+  return command;
+}
+
+// Entries of an on-demand region were cleared. The frames may be used otherwise when the final
+// completion has come.
+static inline struct tpt_cmdq_slot tpt_invalidate_range(uint16_t id, uint32_t lkey, uint32_t pd,
+                                                        uint64_t start, uint64_t length) {
+  struct tpt_cmdq_slot slot = tpt_command(id, TPT_CMD_INVAL_RANGE, lkey, pd);
+  slot.start = start;
+  slot.length = length;
+  return slot;
+}
+
+// An entry of encoding CHECKED: of the page or table page at `address`, in the table of the region
+// with this MPT index. `number` counts the entries of its level (flat: plus bits 11:3 of the root),
+// `level` is 1 for leaves and flat arrays. 0 if it cannot hold the address.
+static inline uint64_t tpt_checked_entry(uint64_t address, bool writable, uint32_t index,
+                                         uint64_t number, uint8_t level) {
+  if (address == 0 || address % 4096 != 0 || address >> 52 != 0) return 0;
+  const uint64_t flags = writable ? 3 : 1;
+  // The message, the highest power first, and 21 zeros behind it.
+  const uint64_t value[] = {index >> 8, number, index & 0xff, level, address >> 12, flags, 0};
+  const uint8_t bits[] = {15, 40, 8, 3, 40, 2, 21};
+  uint32_t check = 0;
+  for (size_t part = 0; part < sizeof bits; part++) {
+    for (uint8_t bit = bits[part]; bit-- > 0;) {
+      check = check << 1 | (uint32_t)(value[part] >> bit & 1);
+      if (check >> 21) check ^= 1u << 21 | 1u << 2 | 1u;
+    }
+  }
+  const uint64_t low = check & 0x3ff, high = check >> 10;
+  const uint64_t entry = address | flags | low << 2 | high << 52;
+  uint64_t odd = 1;
+  for (uint64_t rest = entry; rest != 0; rest &= rest - 1) odd ^= 1;
+  return entry | odd << 63;
+}
+
+// Page faults ---------------------------------------------------------------------------------
+
+struct tpt_fault {
+  uint32_t index;  // MPT index of the region
+  uint64_t page;   // number in the region (flat: plus bits 11:3 of the root)
+  uint16_t tag;    // of the request
+  uint8_t client;  // that asked
+  uint8_t slot;    // for tpt_page_ready
+  bool write;      // the access needs a writable page
+  bool held;       // the request waits; otherwise it was answered RETRY
+};
+
+// Takes the oldest page fault: 1, or 0 if none waits. It must be answered once (tpt_page_ready).
+static inline int tpt_take_fault(struct tpt_driver *d, struct tpt_fault *fault) {
+  uint32_t info, low, high;
+  int error = tpt_read(d, TPT_REG(FAULT_INFO), &info);
+  if (error) return error;
+  if (!(info & TPT_CSR__FAULT_INFO__VALID_bm)) return 0;
+  error = tpt_read(d, TPT_REG(FAULT_PAGE_LO), &low);
+  if (!error) error = tpt_read(d, TPT_REG(FAULT_PAGE_HI), &high);
+  if (!error) error = tpt_write(d, TPT_REG(FAULT_POP), TPT_CSR__FAULT_POP__POP_bm);
+  if (error) return error;
+  fault->index = info & TPT_CSR__FAULT_INFO__INDEX_bm;
+  fault->page = (uint64_t)(high & TPT_CSR__FAULT_PAGE_HI__PAGE_bm) << 32 | low;
+  fault->tag =
+      (uint16_t)((high & TPT_CSR__FAULT_PAGE_HI__TAG_bm) >> TPT_CSR__FAULT_PAGE_HI__TAG_bp);
+  fault->client =
+      (uint8_t)((high & TPT_CSR__FAULT_PAGE_HI__CLIENT_bm) >> TPT_CSR__FAULT_PAGE_HI__CLIENT_bp);
+  fault->slot = (uint8_t)((info & TPT_CSR__FAULT_INFO__SLOT_bm) >> TPT_CSR__FAULT_INFO__SLOT_bp);
+  fault->write = (info & TPT_CSR__FAULT_INFO__WRITE_bm) != 0;
+  fault->held = (high & TPT_CSR__FAULT_PAGE_HI__HELD_bm) != 0;
+  return 1;
+}
+
 // Queues ---------------------------------------------------------------------------------------
 
 static inline uint16_t tpt_mask(uint8_t log) { return (uint16_t)((1u << log) - 1); }

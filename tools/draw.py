@@ -384,13 +384,14 @@ def fence():
 
 
 def driver():
-    """What a registration and a deregistration are in time, from the recorded clocks."""
+    """A registration, a deregistration and a page fault in time, from the recorded clocks."""
     report = json.loads(DRIVER.read_text(encoding="utf-8"))
-    p = Picture(940, 470, "Registration and deregistration through the queue, in clocks")
+    p = Picture(940, 690, "Registration, deregistration and a page fault, in clocks")
     lanes = [("memory", "host: memory", "mem"), ("registers", "host: registers", "ctl"),
              ("unit", "unit", "hot")]
     parts = [("registration", "REG_MR", 30),
-             ("pending", "DEREG_MR while a client keeps a segment", 250)]
+             ("pending", "DEREG_MR while a client keeps a segment", 250),
+             ("fault", "A request meets an absent page", 470)]
     for name, title, top in parts:
         events = report[name]
         first, last = events[0][0], events[-1][0]

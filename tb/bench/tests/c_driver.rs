@@ -5,10 +5,11 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{mpsc, Arc};
 use std::time::Duration;
 
-use tpt_bench::{Bench, BenchError, BenchOptions};
+use tpt_bench::{Bench, BenchError, BenchOptions, CommandExtra};
+use tpt_golden::frames::{Page, PagedList};
 use tpt_golden::mem::PhysMem;
 use tpt_golden::types::{Key, Op, Request};
 
@@ -96,6 +97,16 @@ fn number(word: Option<&str>) -> u64 {
 /// Serves the program to its end. Returns its last words, and how many accesses there were of a kind.
 fn serve(program: &mut Program, bench: &mut Bench, mem: &mut PhysMem) -> (String, [usize; 6]) {
     let mut counts = [0; 6];
+    let list = Arc::new(PagedList::new(12));
+    let read = |key: u64, va: u64| Request {
+        op: Op::RemoteRead.code(),
+        key: Key(key as u32),
+        va,
+        len: 8,
+        pd: 0x2a,
+        qpn: 0x77,
+        ..Request::default()
+    };
     for _ in 0..MOST {
         let line = program.line();
         let mut words = line.split(' ');
@@ -138,18 +149,35 @@ fn serve(program: &mut Program, bench: &mut Bench, mem: &mut PhysMem) -> (String
             }
             "k" => {
                 let (key, va) = (number(words.next()), number(words.next()));
-                let request = Request {
-                    op: Op::RemoteRead.code(),
-                    key: Key(key as u32),
-                    va,
-                    len: 8,
-                    pd: 0x2a,
-                    qpn: 0x77,
-                    ..Request::default()
-                };
-                let outcome = bench.access(mem, 0, request).expect("the bench agrees");
+                let outcome = bench.access(mem, 0, read(key, va));
+                let outcome = outcome.expect("the bench agrees");
                 outcome.syndrome.code().to_string()
             }
+            "t" => {
+                bench.expect_extra(CommandExtra {
+                    pages: Some(list.clone()),
+                    release: Vec::new(),
+                });
+                ".".into()
+            }
+            "p" => {
+                let (page, pa) = (number(words.next()), number(words.next()));
+                let there = match pa {
+                    0 => Page::Absent,
+                    pa => Page::at(pa),
+                };
+                list.set(page, there, bench.clock());
+                ".".into()
+            }
+            "q" => {
+                let (key, va) = (number(words.next()), number(words.next()));
+                bench.issue(1, read(key, va));
+                ".".into()
+            }
+            "a" => match bench.poll_client(1) {
+                Some(outcome) => outcome.syndrome.code().to_string(),
+                None => "-".into(),
+            },
             "e" => return (line[2..].to_owned(), counts),
             _ => panic!("what is {line:?}?"),
         };
@@ -182,9 +210,10 @@ fn a_c_program_drives_the_unit() {
         loads >= 24 && stores >= 24 * 8,
         "{loads} loads, {stores} stores"
     );
-    assert_eq!(keys, 18, "keys that were tried");
+    assert_eq!(keys, 19, "keys that were tried");
     assert_eq!(bench.stats.mismatches, 0);
-    assert_eq!(bench.stats.by_status.iter().sum::<u64>(), 24);
+    assert_eq!(bench.faults_told(), 3);
+    assert_eq!(bench.stats.by_status.iter().sum::<u64>(), 24 + 7);
 }
 
 /// The header alone is clean in C and in C++.

@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use tpt_bench::driver::{Heap, QueuePort, RtlUnit, SoftUnit, Unit};
 use tpt_bench::{Bench, BenchOptions, CommandExtra, DonePolicy, Issue};
-use tpt_driver::mtt::{largest_page, Layout, Run};
+use tpt_driver::mtt::{largest_page, Layout, MttError, Run};
+use tpt_driver::paging::{Answer, PageFault};
 use tpt_driver::verbs::{
-    AllocMr, Bind, FastRegMr, Memory as DriverMemory, Progress, RegMr, ReregMr, WindowType,
+    AllocMr, Bind, FastRegMr, Memory as DriverMemory, Progress, RegMr, Region, ReregMr, WindowType,
 };
 use tpt_driver::{access, Config, Device, Encoding, Error, Limit, Platform, Wait};
 use tpt_driver::{Op as DriverOp, Status as DriverStatus};
@@ -19,12 +20,13 @@ use tpt_golden::driver::window::{BindArgs, MwOutcome, MwType};
 use tpt_golden::driver::{
     Caps, DeregOutcome, Driver, Memory, Mr, RegArgs, ReregArgs, ReregOutcome,
 };
-use tpt_golden::frames::{FrameList, Translation};
+use tpt_golden::frames::{FrameList, Page, PagedList, Translation};
 use tpt_golden::host::{AllocMode, Host, HostConfig, PageSize, Pid, Prot};
 use tpt_golden::mem::PhysMem;
 use tpt_golden::mtt::{best_page_size, frame_list, Shape, PAGE_SIZES};
 use tpt_golden::regs;
-use tpt_golden::types::{Access, Encoding as GoldenEncoding, Key, Op, Request, Status, Syndrome};
+use tpt_golden::types::Syndrome;
+use tpt_golden::types::{Access, Beat, Encoding as GoldenEncoding, Key, Op, Request, Status};
 
 /// Polls of a wait: more than any command takes, and over soon if one hangs.
 const LIMIT: Limit = Limit::Polls(20_000);
@@ -38,10 +40,25 @@ type Verdict = Result<Vec<(u64, u32)>, Syndrome>;
 trait TestUnit: Unit + Sized {
     fn create() -> (Self, Host);
     fn request(&mut self, mem: &mut PhysMem, request: Request) -> Verdict;
+    /// A request that may have to wait.
+    fn issue(&mut self, client: usize, request: Request);
+    /// Its answer, within so many clocks.
+    fn answer(&mut self, mem: &mut PhysMem, client: usize, clocks: u64) -> Option<Verdict>;
+    fn clock(&mut self, mem: &mut PhysMem) -> u64 {
+        self.platform(mem).now().expect("a clock")
+    }
     /// From now on fences do not end: somebody keeps a segment.
     fn hold(&mut self, mem: &mut PhysMem, request: Request);
     fn release(&mut self, mem: &mut PhysMem);
     fn heap(&self) -> &Heap;
+}
+
+fn verdict(beats: &[Beat]) -> Verdict {
+    let last = beats.last().expect("a request has a beat");
+    match last.syndrome {
+        Syndrome::Ok => Ok(beats.iter().map(|b| (b.pa, b.len)).collect()),
+        syndrome => Err(syndrome),
+    }
 }
 
 fn host() -> Host {
@@ -58,12 +75,15 @@ impl TestUnit for SoftUnit {
     }
 
     fn request(&mut self, _mem: &mut PhysMem, request: Request) -> Verdict {
-        let beats = self.device.request(0, &request);
-        let last = beats.last().expect("a request has a beat");
-        match last.syndrome {
-            Syndrome::Ok => Ok(beats.iter().map(|b| (b.pa, b.len)).collect()),
-            syndrome => Err(syndrome),
-        }
+        verdict(&self.device.request(0, &request))
+    }
+
+    fn issue(&mut self, client: usize, request: Request) {
+        self.device.issue(client as u32, &request);
+    }
+
+    fn answer(&mut self, _mem: &mut PhysMem, client: usize, _clocks: u64) -> Option<Verdict> {
+        self.device.poll(client as u32).map(|beats| verdict(&beats))
     }
 
     fn hold(&mut self, _mem: &mut PhysMem, _request: Request) {
@@ -95,10 +115,25 @@ impl TestUnit for RtlUnit {
             .bench
             .access_with(mem, 0, request, issue)
             .expect("the bench agrees");
-        match outcome.syndrome {
-            Syndrome::Ok => Ok(outcome.beats.iter().map(|b| (b.pa, b.len)).collect()),
-            syndrome => Err(syndrome),
+        verdict(&outcome.beats)
+    }
+
+    fn issue(&mut self, client: usize, request: Request) {
+        let issue = Issue {
+            keep_beats: true,
+            ..Issue::default()
+        };
+        self.bench.issue_with(client, request, issue);
+    }
+
+    fn answer(&mut self, mem: &mut PhysMem, client: usize, clocks: u64) -> Option<Verdict> {
+        for _ in 0..clocks {
+            if let Some(outcome) = self.bench.poll_client(client) {
+                return Some(verdict(&outcome.beats));
+            }
+            self.bench.run(mem, 1).expect("clocks");
         }
+        None
     }
 
     fn hold(&mut self, mem: &mut PhysMem, request: Request) {
@@ -538,8 +573,24 @@ fn driver_verbs<U: TestUnit>() -> Vec<String> {
             },
         ),
     ];
+    // Encoding CHECKED in each kind of table.
+    let checked = [
+        (None, None),
+        (Some(1), None),
+        (Some(2), None),
+        (Some(3), Some(13)),
+        (Some(5), None),
+    ];
+    let checked = checked.map(|(level, log_tpage)| Layout {
+        log_page: Some(12),
+        level,
+        log_tpage,
+        encoding: Encoding::Checked,
+        ..default
+    });
+    let checked = checked.map(|layout| (small + 0x1_0004, 0x20_000, layout));
     let mut regions = Vec::new();
-    for (va, bytes, layout) in layouts {
+    for (va, bytes, layout) in layouts.into_iter().chain(checked) {
         let (runs, pinned) = pin(&mut bed.host, bed.pid, va, bytes);
         let best = largest_page(&runs, va, bytes).expect("a page size");
         let golden = best_page_size(&pinned.ranges(), va, PAGE_SIZES).expect("a page size");
@@ -595,6 +646,36 @@ fn driver_verbs<U: TestUnit>() -> Vec<String> {
     bed.refuse(Op::RemoteWrite, new, va, 4, Syndrome::Rights);
     assert_eq!(bed.port.unit.heap().taken(), taken, "one table for another");
 
+    // To a table of encoding CHECKED, and from one: the index is known before.
+    for encoding in [Encoding::Checked, Encoding::Flagged] {
+        let layout = Layout {
+            log_page: Some(12),
+            encoding,
+            ..default
+        };
+        let (va, bytes) = (small + 0x3_0000, 0x2_0000);
+        let (runs, pinned) = pin(&mut bed.host, bed.pid, va, bytes);
+        bed.port.unit.expect(CommandExtra {
+            pages: Some(pages(&pinned, va, 12)),
+            release: Vec::new(),
+        });
+        let change = ReregMr {
+            translation: Some((va, bytes, DriverMemory::Runs(&runs, layout))),
+            access: Some(rights),
+            ..ReregMr::default()
+        };
+        let (region, old, at) = &mut regions[1];
+        let index = region.index();
+        let changed = bed.call(|device, p| device.rereg_mr(p, region, &change, LIMIT));
+        assert_eq!(changed, Ok(Progress::Done));
+        assert_eq!(region.index(), index);
+        let key = Key(region.rkey());
+        bed.host.unpin(std::mem::replace(old, pinned));
+        *at = va;
+        bed.grant(Op::RemoteWrite, key, va + 0x1_fff0, 16);
+        bed.grant(Op::RemoteRead, key, va + 0xffe, 0x8000);
+    }
+
     // A window of type 1 and one of type 2: bound, used, PENDING, unbound, freed.
     for kind in [WindowType::One, WindowType::TwoB] {
         let mut window = bed
@@ -643,45 +724,47 @@ fn driver_verbs<U: TestUnit>() -> Vec<String> {
     }
 
     // Fast registration, twice with the same page list.
-    let args = AllocMr {
-        pd: PD,
-        pages: 8,
-        log_page: 12,
-        encoding: Encoding::Flagged,
-        remote_inv: false,
-    };
-    let mut fast = bed
-        .call(|device, p| device.alloc_mr(p, &args, LIMIT))
-        .expect("ALLOC_MR");
-    for (tag, va) in [(1, small + 0x4000), (2, small + 0x9000)] {
-        let (runs, pinned) = pin(&mut bed.host, bed.pid, va, 0x3000);
-        bed.port.unit.expect(CommandExtra {
-            pages: Some(pages(&pinned, va, 12)),
-            release: Vec::new(),
-        });
-        let args = FastRegMr {
-            runs: &runs,
-            writable: true,
-            start: va,
-            length: 0x3000,
-            access: access::LOCAL_WRITE | access::REMOTE_WRITE,
-            tag,
+    for encoding in [Encoding::Flagged, Encoding::Checked] {
+        let args = AllocMr {
+            pd: PD,
+            pages: 8,
+            log_page: 12,
+            encoding,
+            remote_inv: false,
         };
-        let registered = bed.call(|device, p| device.fast_reg_mr(p, &mut fast, &args, LIMIT));
-        assert_eq!(registered, Ok(()));
-        assert_eq!(fast.rkey() & 0xff, u32::from(tag));
-        let again = bed.call(|device, p| device.fast_reg_mr(p, &mut fast, &args, LIMIT));
-        assert!(matches!(again, Err(Error::State { .. })), "{again:?}");
-        bed.grant(Op::RemoteWrite, Key(fast.rkey()), va + 0xffe, 0x1004);
-        let ended = bed.call(|device, p| device.invalidate_mr(p, &mut fast, LIMIT));
-        assert_eq!(ended, Ok(Progress::Done));
-        bed.refuse(Op::RemoteWrite, Key(fast.rkey()), va, 4, Syndrome::KeyState);
-        bed.host.unpin(pinned);
+        let mut fast = bed
+            .call(|device, p| device.alloc_mr(p, &args, LIMIT))
+            .expect("ALLOC_MR");
+        for (tag, va) in [(1, small + 0x4000), (2, small + 0x9000)] {
+            let (runs, pinned) = pin(&mut bed.host, bed.pid, va, 0x3000);
+            bed.port.unit.expect(CommandExtra {
+                pages: Some(pages(&pinned, va, 12)),
+                release: Vec::new(),
+            });
+            let args = FastRegMr {
+                runs: &runs,
+                writable: true,
+                start: va,
+                length: 0x3000,
+                access: access::LOCAL_WRITE | access::REMOTE_WRITE,
+                tag,
+            };
+            let registered = bed.call(|device, p| device.fast_reg_mr(p, &mut fast, &args, LIMIT));
+            assert_eq!(registered, Ok(()));
+            assert_eq!(fast.rkey() & 0xff, u32::from(tag));
+            let again = bed.call(|device, p| device.fast_reg_mr(p, &mut fast, &args, LIMIT));
+            assert!(matches!(again, Err(Error::State { .. })), "{again:?}");
+            bed.grant(Op::RemoteWrite, Key(fast.rkey()), va + 0xffe, 0x1004);
+            let ended = bed.call(|device, p| device.invalidate_mr(p, &mut fast, LIMIT));
+            assert_eq!(ended, Ok(Progress::Done));
+            bed.refuse(Op::RemoteWrite, Key(fast.rkey()), va, 4, Syndrome::KeyState);
+            bed.host.unpin(pinned);
+        }
+        assert_eq!(
+            bed.call(|device, p| device.dereg_fast(p, &mut fast, LIMIT)),
+            Ok(Progress::Done)
+        );
     }
-    assert_eq!(
-        bed.call(|device, p| device.dereg_fast(p, &mut fast, LIMIT)),
-        Ok(Progress::Done)
-    );
 
     // A physical region, and a query of it.
     let mut phys = bed
@@ -770,6 +853,303 @@ fn driver_verbs<U: TestUnit>() -> Vec<String> {
 fn the_driver_registers_with_its_own_tables_the_same_on_both_units() {
     let soft = driver_verbs::<SoftUnit>();
     let rtl = driver_verbs::<RtlUnit>();
+    for (soft, rtl) in soft.iter().zip(&rtl) {
+        assert_eq!(soft, rtl);
+    }
+    assert_eq!(soft.len(), rtl.len());
+}
+
+/// An on-demand region, what it truly has, and the frames of its pages.
+struct Paged {
+    region: Region,
+    truth: Arc<PagedList>,
+    start: u64,
+}
+
+const FRAME: u64 = 1 << 34;
+
+impl<U: TestUnit> Bed<U> {
+    fn reg_demand(&mut self, start: u64, bytes: u64, layout: Layout) -> Paged {
+        let truth = Arc::new(PagedList::new(layout.log_page.unwrap_or(12)));
+        self.port.unit.expect(CommandExtra {
+            pages: Some(truth.clone()),
+            release: Vec::new(),
+        });
+        let args = RegMr {
+            pd: PD,
+            start,
+            length: bytes,
+            access: access::LOCAL_WRITE | access::REMOTE_WRITE | access::REMOTE_READ,
+            memory: DriverMemory::OnDemand(layout),
+        };
+        let region = self
+            .call(|device, p| device.reg_mr(p, &args, LIMIT))
+            .expect("REG_MR on demand");
+        assert!(region.is_on_demand());
+        self.note("on demand", (Key(region.lkey()), Key(region.rkey())));
+        Paged {
+            region,
+            truth,
+            start,
+        }
+    }
+
+    /// Waits for the interrupt of a page fault, and takes it.
+    fn fault(&mut self) -> PageFault {
+        let fault = self.call(|device, p| {
+            (0..2000).find_map(|_| {
+                p.idle().expect("a clock");
+                let bits = device.take_interrupts(p).expect("INT_STATUS");
+                match bits & regs::int_status::PAGE_FAULT {
+                    0 => None,
+                    _ => Some(device.take_fault(p).expect("FAULT").expect("a fault")),
+                }
+            })
+        });
+        let fault = fault.expect("a page fault");
+        self.log.push(format!(
+            "fault: index {} page {} va {:x?} write {} held {} client {}",
+            fault.index(),
+            fault.page(),
+            fault.va(),
+            fault.writes(),
+            fault.held(),
+            fault.client()
+        ));
+        fault
+    }
+
+    fn map_page(&mut self, paged: &mut Paged, page: u64, frame: u64, writable: bool) {
+        let pa = FRAME + (frame << 12);
+        let now = self.port.unit.clock(&mut self.host.mem);
+        paged.truth.set(page, Page::Present { pa, writable }, now);
+        let region = &paged.region;
+        self.call(|device, p| device.map_page(p, region, page, pa, writable))
+            .expect("an entry");
+    }
+
+    fn unmap(&mut self, paged: &mut Paged, first: u64, count: u64) -> Result<Progress, Error> {
+        let now = self.port.unit.clock(&mut self.host.mem);
+        for page in first..first + count {
+            paged.truth.set(page, Page::Absent, now);
+        }
+        let region = &mut paged.region;
+        self.call(|device, p| device.unmap_pages(p, region, first, count, LIMIT))
+    }
+
+    fn issue(&mut self, client: usize, op: Op, key: u32, va: u64, len: u32) {
+        let request = request(op, Key(key), va, len);
+        self.port.unit.issue(client, request);
+    }
+
+    fn answered(&mut self, client: usize) -> Verdict {
+        let answer = self.port.unit.answer(&mut self.host.mem, client, 2000);
+        let answer = answer.expect("an answer");
+        self.log.push(format!("client {client}: {answer:x?}"));
+        answer
+    }
+
+    fn waits(&mut self, client: usize) {
+        let answer = self.port.unit.answer(&mut self.host.mem, client, 300);
+        assert_eq!(answer, None, "it is held");
+    }
+}
+
+/// Page faults through the driver: pages come and go.
+fn page_faults<U: TestUnit>() -> Vec<String> {
+    let mut bed = Bed::<U>::new();
+    let ready = |bed: &mut Bed<U>, fault: &mut PageFault| {
+        let done = bed.call(|device, p| device.page_ready(p, fault, LIMIT));
+        assert_eq!(done, Ok(()));
+    };
+    let start = 0x7f00_0000_0800;
+    for encoding in [Encoding::Raw, Encoding::Flagged, Encoding::Checked] {
+        for level in [None, Some(2), Some(3), Some(5)] {
+            let layout = Layout {
+                level,
+                encoding,
+                ..Layout::default()
+            };
+            // 601 pages: table pages of level 2 and 3 have neighbours.
+            let mut paged = bed.reg_demand(start, 600 << 12, layout);
+            let at = |page: u64| start - 0x800 + (page << 12);
+            let key = paged.region.rkey();
+
+            // Fault, page in, granted.
+            let writable = encoding == Encoding::Raw;
+            for (n, page) in [0, 1, 511, 512, 600].into_iter().enumerate() {
+                let va = at(page).max(start) + 0x10;
+                bed.issue(0, Op::RemoteRead, key, va, 16);
+                let mut fault = bed.fault();
+                assert_eq!((fault.index(), fault.page()), (paged.region.index(), page));
+                assert_eq!((fault.va(), fault.writes()), (Some(at(page)), false));
+                assert!(fault.held());
+                bed.waits(0);
+                assert_eq!(bed.port.device.open_faults(), 1);
+                bed.map_page(&mut paged, page, 3 * n as u64 + 1, writable);
+                ready(&mut bed, &mut fault);
+                let pa = FRAME + ((3 * n as u64 + 1) << 12) + (va & 0xfff);
+                assert_eq!(bed.answered(0), Ok(vec![(pa, 16)]));
+                // Once and not twice.
+                let again = bed.call(|device, p| device.page_ready(p, &mut fault, LIMIT));
+                assert!(matches!(again, Err(Error::State { .. })), "{again:?}");
+                assert!(fault.is_answered());
+                assert_eq!(bed.port.device.open_faults(), 0);
+                let verdict = bed.request(Op::RemoteRead, Key(key), va, 16);
+                assert_eq!(verdict, Ok(vec![(pa, 16)]));
+            }
+
+            // Present for reading, and then somebody writes.
+            if encoding != Encoding::Raw {
+                bed.issue(1, Op::RemoteWrite, key, at(511), 8);
+                let mut fault = bed.fault();
+                assert!(fault.writes() && fault.client() == 1);
+                bed.map_page(&mut paged, 511, 7, true);
+                ready(&mut bed, &mut fault);
+                assert_eq!(bed.answered(1), Ok(vec![(FRAME + (7 << 12), 8)]));
+            }
+
+            // A page that does not come.
+            bed.issue(0, Op::LocalRead, paged.region.lkey(), at(300), 8);
+            let mut fault = bed.fault();
+            let done = bed.call(|device, p| device.refuse(p, &mut fault, LIMIT));
+            assert_eq!(done, Ok(()));
+            assert_eq!(bed.answered(0), Err(Syndrome::MttAbsent));
+
+            // A page that goes: the next access is a fault, and gets another frame.
+            assert_eq!(bed.unmap(&mut paged, 511, 2), Ok(Progress::Done));
+            assert_eq!(paged.region.rkey(), key, "the keys stay");
+            bed.issue(0, Op::RemoteRead, key, at(511), 8);
+            let mut fault = bed.fault();
+            bed.map_page(&mut paged, 511, 100, true);
+            ready(&mut bed, &mut fault);
+            assert_eq!(bed.answered(0), Ok(vec![(FRAME + (100 << 12), 8)]));
+
+            // What cannot be.
+            let region = &mut paged.region;
+            let wrong = bed.call(|device, p| {
+                [
+                    device.map_page(p, region, 601, FRAME, true),
+                    device.map_page(p, region, 5, FRAME + 8, true),
+                    device.unmap_pages(p, region, 600, 2, LIMIT).map(drop),
+                    device.unmap_pages(p, region, 3, 0, LIMIT).map(drop),
+                ]
+            });
+            assert!(
+                wrong.iter().all(|result| matches!(
+                    result,
+                    Err(Error::Mtt(
+                        MttError::NoPage { .. } | MttError::Unaligned { .. }
+                    ))
+                )),
+                "{wrong:?}"
+            );
+            let high = bed.call(|device, p| device.map_page(p, region, 5, 1 << 52, true));
+            let refused = Err(MttError::CheckedAddress { address: 1 << 52 }.into());
+            if encoding == Encoding::Checked {
+                assert_eq!(high, refused);
+            }
+
+            let ended = bed.call(|device, p| device.dereg_mr(p, &mut paged.region, LIMIT));
+            assert_eq!(ended, Ok(Progress::Done));
+            bed.refuse(Op::RemoteRead, Key(key), at(1), 8, Syndrome::KeyState);
+        }
+    }
+
+    // Somebody keeps a segment: the frames stay in use until the final completion, and faults are
+    // answered meanwhile.
+    let mut paged = bed.reg_demand(start, 64 << 12, Layout::default());
+    let key = paged.region.rkey();
+    let at = |page: u64| start - 0x800 + (page << 12);
+    for page in [1, 2] {
+        bed.map_page(&mut paged, page, page, true);
+    }
+    let read = request(Op::RemoteRead, Key(key), at(1), 8);
+    bed.port.unit.hold(&mut bed.host.mem, read);
+    assert_eq!(bed.unmap(&mut paged, 1, 1), Ok(Progress::Pending));
+    assert!(paged.region.is_pending());
+    let second = bed.unmap(&mut paged, 2, 1);
+    assert!(matches!(second, Err(Error::State { .. })), "{second:?}");
+    let pa = FRAME + (2 << 12);
+    let now = bed.port.unit.clock(&mut bed.host.mem);
+    paged
+        .truth
+        .set(2, Page::Present { pa, writable: true }, now);
+    let verdict = bed.request(Op::RemoteRead, Key(key), at(2), 8);
+    assert_eq!(verdict, Ok(vec![(pa, 8)]));
+    bed.issue(0, Op::RemoteRead, key, at(9), 8);
+    let mut fault = bed.fault();
+    assert!(!fault.held(), "a fence is under way");
+    assert_eq!(bed.answered(0), Err(Syndrome::Retry));
+    bed.map_page(&mut paged, 9, 9, true);
+    ready(&mut bed, &mut fault);
+    bed.port.unit.release(&mut bed.host.mem);
+    let ended = bed.call(|device, p| device.resume(p, &mut paged.region, LIMIT));
+    assert_eq!(ended, Ok(Progress::Done));
+    assert!(!paged.region.is_pending() && !paged.region.is_gone());
+    assert_eq!(paged.start, start);
+
+    // A handler of a few lines: pages come in order of their faults.
+    for page in [20, 21] {
+        bed.issue(0, Op::RemoteWrite, key, at(page), 8);
+        let mut served = 0;
+        for _ in 0..200 {
+            let now = bed.port.unit.clock(&mut bed.host.mem);
+            let (region, truth) = (&paged.region, &paged.truth);
+            served += bed
+                .call(|device, p| {
+                    p.idle()?;
+                    device.serve_faults(p, LIMIT, |device, p, fault| {
+                        if fault.page() == 21 {
+                            return Ok(Answer::Refuse);
+                        }
+                        let pa = FRAME + (fault.page() << 12);
+                        let there = Page::Present { pa, writable: true };
+                        truth.set(fault.page(), there, now);
+                        device.map_page(p, region, fault.page(), pa, true)?;
+                        Ok(Answer::Ready)
+                    })
+                })
+                .expect("served");
+        }
+        assert_eq!(served, 1);
+        let want = match page {
+            20 => Ok(vec![(FRAME + (20 << 12), 8)]),
+            _ => Err(Syndrome::MttAbsent),
+        };
+        assert_eq!(bed.answered(0), want);
+    }
+    assert_eq!(bed.call(|device, p| device.take_fault(p)), Ok(None));
+
+    // Level 0 has no entries that could be absent.
+    let layout = Layout {
+        level: Some(0),
+        ..Layout::default()
+    };
+    let args = RegMr {
+        pd: PD,
+        start,
+        length: 0x1000,
+        access: access::REMOTE_READ,
+        memory: DriverMemory::OnDemand(layout),
+    };
+    let refused = bed.call(|device, p| device.reg_mr(p, &args, LIMIT));
+    assert!(
+        matches!(refused, Err(Error::Mtt(MttError::Shape { .. }))),
+        "{refused:?}"
+    );
+
+    bed.port.stop(&mut bed.host.mem).expect("a stop");
+    bed.call(|device, p| device.release(p, paged.region))
+        .expect("stopped");
+    assert_eq!(bed.port.unit.heap().taken(), 0);
+    bed.log
+}
+
+#[test]
+fn pages_come_and_go_through_the_driver_the_same_on_both_units() {
+    let soft = page_faults::<SoftUnit>();
+    let rtl = page_faults::<RtlUnit>();
     for (soft, rtl) in soft.iter().zip(&rtl) {
         assert_eq!(soft, rtl);
     }

@@ -12,8 +12,8 @@ use tpt_bench::{Bench, BenchOptions, Clocks, CommandExtra, DonePolicy};
 use tpt_driver::mtt::{Layout, Run};
 use tpt_driver::trace::{Step, Traced};
 use tpt_driver::verbs::{Bind, Memory, Progress, RegMr, WindowType};
-use tpt_driver::{access, registers, Config, Device, Error, Limit, Op, Platform, Status};
-use tpt_golden::frames::FrameList;
+use tpt_driver::{access, registers, Config, Device, Encoding, Error, Limit, Op, Platform, Status};
+use tpt_golden::frames::{FrameList, Page, PagedList};
 use tpt_golden::mem::PhysMem;
 use tpt_golden::regs;
 use tpt_golden::types::{Key, Op as Access, Request, Syndrome};
@@ -224,16 +224,43 @@ impl Recorder {
         }
     }
 
-    fn request(&mut self, key: u32, va: u64, client: usize) -> Syndrome {
-        let request = Request {
-            op: Access::RemoteRead.code(),
-            key: Key(key),
-            va,
-            len: 8,
-            pd: PD,
-            qpn: QPN,
-            ..Request::default()
+    /// A request that may have to wait.
+    fn issue(&mut self, key: u32, va: u64) {
+        self.note(&format!("remote read of 8 bytes from {va:#x}"));
+        self.event(self.unit.bench.clock(), "unit", "request".into());
+        self.unit.bench.issue(0, read(key, va));
+    }
+
+    /// Its answer.
+    fn answered(&mut self) -> Syndrome {
+        let mut found = None;
+        for _ in 0..1000 {
+            found = self.unit.bench.poll_client(0);
+            if found.is_some() {
+                break;
+            }
+            self.unit.bench.run(&mut self.mem, 1).expect("clocks");
+        }
+        let syndrome = found.expect("an answer").syndrome;
+        let words = match syndrome {
+            Syndrome::Ok => "granted".to_owned(),
+            syndrome => format!("refused, {syndrome}"),
         };
+        self.event(self.unit.bench.clock(), "unit", words.clone());
+        self.note(&format!("the read is {words}"));
+        syndrome
+    }
+
+    fn until_irq(&mut self) {
+        let unit = &mut self.unit.bench;
+        unit.run_until(&mut self.mem, "the interrupt", 1000, |bench| bench.irq())
+            .expect("an interrupt");
+        self.event(self.unit.bench.clock(), "unit", "irq_o".into());
+        self.note("irq_o rises");
+    }
+
+    fn request(&mut self, key: u32, va: u64, client: usize) -> Syndrome {
+        let request = read(key, va);
         let outcome = self
             .unit
             .bench
@@ -245,6 +272,18 @@ impl Recorder {
         };
         self.note(&format!("remote read of 8 bytes from {va:#x}: {words}"));
         outcome.syndrome
+    }
+}
+
+fn read(key: u32, va: u64) -> Request {
+    Request {
+        op: Access::RemoteRead.code(),
+        key: Key(key),
+        va,
+        len: 8,
+        pd: PD,
+        qpn: QPN,
+        ..Request::default()
     }
 }
 
@@ -381,10 +420,7 @@ fn record() -> BTreeMap<&'static str, Recorded> {
             .submit(p, &tpt_driver::Command::new(Op::Query, region.lkey(), PD))
             .expect("sent")
     });
-    let unit = &mut r.unit.bench;
-    unit.run_until(&mut r.mem, "the interrupt", 1000, |bench| bench.irq())
-        .expect("an interrupt");
-    r.note("irq_o rises");
+    r.until_irq();
     r.call(|device, p| {
         let device = device.as_mut().expect("started");
         let bits = device.take_interrupts(p).expect("INT_STATUS");
@@ -416,6 +452,78 @@ fn record() -> BTreeMap<&'static str, Recorded> {
     assert_eq!(ended, Ok(Progress::Done));
     r.reads();
 
+    r.begin("demand");
+    let pages = std::sync::Arc::new(PagedList::new(12));
+    r.unit.bench.expect_extra(CommandExtra {
+        pages: Some(pages.clone()),
+        release: Vec::new(),
+    });
+    let layout = Layout {
+        encoding: Encoding::Checked,
+        ..Layout::default()
+    };
+    let args = RegMr {
+        pd: PD,
+        start: START,
+        length: 0x6000,
+        access: access::REMOTE_READ,
+        memory: Memory::OnDemand(layout),
+    };
+    let mut region = r.call(|device, p| {
+        let device = device.as_mut().expect("started");
+        device
+            .enable_interrupts(p, regs::int_enable::PAGE_FAULT)
+            .expect("INT_ENABLE");
+        device.reg_mr(p, &args, LIMIT).expect("REG_MR")
+    });
+
+    r.begin("fault");
+    r.issue(region.rkey(), START + 0x3010);
+    r.until_irq();
+    let mut fault = r.call(|device, p| {
+        let device = device.as_mut().expect("started");
+        let bits = device.take_interrupts(p).expect("INT_STATUS");
+        assert_ne!(bits & regs::int_status::PAGE_FAULT, 0);
+        let fault = device.take_fault(p).expect("FAULT").expect("a fault");
+        assert_eq!(device.take_fault(p), Ok(None));
+        fault
+    });
+    assert_eq!((fault.page(), fault.held()), (3, true));
+    r.note("the host brings the page");
+    let pa = 0x40_7000;
+    pages.set(3, Page::at(pa), r.unit.bench.clock());
+    r.call(|device, p| {
+        let device = device.as_mut().expect("started");
+        device
+            .map_page(p, &region, fault.page(), pa, true)
+            .expect("an entry");
+        device.page_ready(p, &mut fault, LIMIT).expect("PAGE_READY");
+    });
+    assert_eq!(r.answered(), Syndrome::Ok);
+
+    r.begin("unmap");
+    pages.set(3, Page::Absent, r.unit.bench.clock());
+    let done = r.call(|device, p| {
+        let device = device.as_mut().expect("started");
+        device.unmap_pages(p, &mut region, 3, 1, LIMIT)
+    });
+    assert_eq!(done, Ok(Progress::Done));
+    r.note("the frame is the host's again");
+    r.issue(region.rkey(), START + 0x3010);
+    r.until_irq();
+    r.call(|device, p| {
+        let device = device.as_mut().expect("started");
+        device.take_interrupts(p).expect("INT_STATUS");
+        let mut fault = device.take_fault(p).expect("FAULT").expect("a fault");
+        device.refuse(p, &mut fault, LIMIT).expect("PAGE_READY");
+    });
+    assert_eq!(r.answered(), Syndrome::MttAbsent);
+    let ended = r.call(|device, p| {
+        let device = device.as_mut().expect("started");
+        device.dereg_mr(p, &mut region, LIMIT)
+    });
+    assert_eq!(ended, Ok(Progress::Done));
+
     r.begin("stop");
     r.call(|device, p| {
         let device = device.as_mut().expect("started");
@@ -443,7 +551,7 @@ fn page(text: &str, recorded: &BTreeMap<&'static str, Recorded>) -> String {
 /// The events of the picture.
 fn data(recorded: &BTreeMap<&'static str, Recorded>) -> String {
     let mut out = String::from("{\n");
-    let shown = ["registration", "pending"];
+    let shown = ["registration", "pending", "fault"];
     for (n, name) in shown.iter().enumerate() {
         let mut events = recorded[name].events.clone();
         events.sort();

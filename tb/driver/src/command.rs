@@ -20,7 +20,7 @@ pub struct Command {
     pub rereg: u8,
     /// [`crate::Encoding`] code.
     pub encoding: u8,
-    /// Key of what the command is about.
+    /// Key of what the command is about; PAGE_READY: slot of the page fault.
     pub key: u32,
     /// BIND_MW: L_Key of the region.
     pub mkey: u32,
@@ -101,7 +101,14 @@ impl Command {
 pub fn may_pend(op: u8) -> bool {
     matches!(
         Op::from_code(op),
-        Some(Op::DeregMr | Op::ReregMr | Op::Invalidate | Op::BindMw | Op::DeallocMw)
+        Some(
+            Op::DeregMr
+                | Op::ReregMr
+                | Op::Invalidate
+                | Op::BindMw
+                | Op::DeallocMw
+                | Op::InvalRange
+        )
     )
 }
 

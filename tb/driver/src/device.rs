@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The unit: start, stop, commands on their way, completions, interrupts, reports.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::command::{may_pend, Command, Completion, RawCompletion};
 use crate::error::Error;
@@ -10,6 +10,7 @@ use crate::gen::{
     MIN_LOG_CPL_QUEUE, MPT_BYTES, QUEUE_SLOT_BYTES,
 };
 use crate::mtt::Table;
+use crate::paging::Demand;
 use crate::platform::{Limit, Platform, Registers, Wait};
 use crate::probe::Capabilities;
 use crate::registers::{field, read, write, write_address};
@@ -225,6 +226,10 @@ pub struct Device {
     backlog: VecDeque<Event>,
     /// Tables that the unit may still use: of registrations that were given up.
     lost: Vec<Table>,
+    /// On-demand regions by MPT index.
+    pub(crate) demand: BTreeMap<u32, Demand>,
+    /// Slots of page faults that were taken and are not answered.
+    pub(crate) faults: BTreeSet<u8>,
     /// Counts since the start.
     pub stats: Stats,
 }
@@ -267,6 +272,8 @@ impl Device {
             last_id: u16::MAX,
             backlog: VecDeque::new(),
             lost: Vec::new(),
+            demand: BTreeMap::new(),
+            faults: BTreeSet::new(),
             stats: Stats::default(),
         };
         device.allocate(p)?;

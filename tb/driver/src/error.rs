@@ -55,6 +55,22 @@ pub enum Error {
     /// The unit was built without queues.
     #[error("the unit has no queues (CAP2.queues is 0); use its direct command channel")]
     NoQueues,
+    /// The unit was built without something.
+    #[error("{what}: the unit was built without it ({field} is 0)")]
+    NotBuilt {
+        /// What.
+        what: &'static str,
+        /// The field that says so.
+        field: &'static str,
+    },
+    /// A page fault in a slot that does not exist, or whose fault has no answer yet.
+    #[error("page fault in slot {slot}, which is not one of {slots} slots or has no answer yet")]
+    FaultSlot {
+        /// The slot.
+        slot: u8,
+        /// Slots of the unit.
+        slots: u32,
+    },
     /// The unit is in use already: enabled, or not at rest yet.
     #[error("the unit is in use: STATUS {status:#x}, QUEUE_STATUS {queues:#x}; stop it first")]
     InUse {

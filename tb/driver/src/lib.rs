@@ -12,6 +12,7 @@
 //! | [`device`] | start, stop, commands and completions, interrupts, errors, counters |
 //! | [`command`] | commands, completions and their slots |
 //! | [`mtt`] | translation tables |
+//! | [`paging`] | on-demand regions: page faults, pages that are taken back |
 //! | [`verbs`] | registration, fast registration and windows, one call each |
 //! | [`trace`] | a platform that writes down what goes through it |
 //! | [`gen`] | numbers, made from `rtl/tpt_pkg.sv` |
@@ -53,6 +54,7 @@ pub mod device;
 mod error;
 pub mod gen;
 pub mod mtt;
+pub mod paging;
 pub mod platform;
 pub mod probe;
 pub mod registers;

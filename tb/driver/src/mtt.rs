@@ -72,6 +72,36 @@ pub enum MttError {
         /// Level, or the deepest one.
         level: u8,
     },
+    /// An entry of encoding CHECKED cannot hold the address.
+    #[error("address {address:#x} does not fit into an entry of encoding CHECKED: expected one from 1 to 2^52 - 1")]
+    CheckedAddress {
+        /// The address, of a page or of a table page.
+        address: u64,
+    },
+    /// The region has no such pages.
+    #[error("pages {first} to {last} are not in the region, which has {pages}")]
+    NoPage {
+        /// Number of the first page.
+        first: u64,
+        /// Number of the last page.
+        last: u64,
+        /// Pages of the region.
+        pages: u64,
+    },
+    /// The address of a page is not a multiple of the page size.
+    #[error("address {address:#x} of a page is not a multiple of its size, 2^{log_page}")]
+    Unaligned {
+        /// The address.
+        address: u64,
+        /// log2 of the page size.
+        log_page: u8,
+    },
+    /// The index of the region is not known yet.
+    #[error("entries of encoding CHECKED need the MPT index of their region: `set_index` first")]
+    NoIndex,
+    /// Entries of this encoding cannot forbid a write.
+    #[error("a page that may not be written needs encoding FLAGGED or CHECKED")]
+    Writable,
     /// A page at address 0 would read as absent.
     #[error("page {page} is at address 0, which means \"not present\" in this encoding")]
     PageZero {
@@ -91,7 +121,7 @@ pub struct Layout {
     pub log_tpage: Option<u8>,
     /// Encoding.
     pub encoding: Encoding,
-    /// FLAGGED: the pages may be written.
+    /// FLAGGED and CHECKED: the pages may be written.
     pub writable: bool,
 }
 
@@ -120,6 +150,65 @@ pub struct TableFields {
     pub encoding: u8,
     /// Page addresses, or the root.
     pub frame: [u64; 4],
+}
+
+/// Where an entry of encoding CHECKED lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// MPT index of the region.
+    pub index: u32,
+    /// Number of the entry among those of its level; in a flat array bits 11:3 of the root are added.
+    pub number: u64,
+    /// Level of the table page; 1 for leaves and flat arrays.
+    pub level: u8,
+}
+
+/// Address bits of an entry of encoding CHECKED.
+const CHECKED_ADDRESS: u64 = 0x000f_ffff_ffff_f000;
+/// Bits of its check.
+const CHECK_BITS: u32 = 21;
+
+/// Remainder modulo x^21 + x^2 + 1: what stands above x^21 counts as x^2 + 1 times it.
+fn remainder(mut value: u128) -> u128 {
+    while value >> CHECK_BITS != 0 {
+        let high = value >> CHECK_BITS;
+        value = (value & ((1 << CHECK_BITS) - 1)) ^ high ^ high << 2;
+    }
+    value
+}
+
+/// The check bits of an entry with this address and these flags (bits 1:0).
+fn check_bits(address: u64, flags: u64, place: Place) -> u64 {
+    let index = u128::from(place.index);
+    let mut message = index >> 8;
+    for (value, bits) in [
+        (u128::from(place.number), 40),
+        (index & 0xff, 8),
+        (place.level.into(), 3),
+        ((address & CHECKED_ADDRESS).into(), 52),
+    ] {
+        message = message << bits ^ value;
+    }
+    // The address ends with its bit 12: 12 bits of it are no part, but bits 1 and 0 are.
+    message = message >> 12 << 2 | u128::from(flags & 3);
+    remainder(remainder(message) << CHECK_BITS) as u64
+}
+
+/// An entry of encoding CHECKED: present, with check and parity. `address` is that of a page or of a
+/// table page.
+pub fn checked_entry(address: u64, writable: bool, place: Place) -> Result<u64, MttError> {
+    checked_address(address)?;
+    let flags = 1 | u64::from(writable) << 1;
+    let check = check_bits(address, flags, place);
+    let word = address | flags | (check & 0x3ff) << 2 | check >> 10 << 52;
+    Ok(word | u64::from(word.count_ones() % 2 == 0) << 63)
+}
+
+fn checked_address(address: u64) -> Result<(), MttError> {
+    match address != 0 && address & !CHECKED_ADDRESS == 0 {
+        true => Ok(()),
+        false => Err(MttError::CheckedAddress { address }),
+    }
 }
 
 /// Pages that a range touches.
@@ -195,7 +284,7 @@ fn capacity(level: u8, log_tpage: u8) -> u64 {
 }
 
 /// Level and table page size for so many pages.
-fn shape(pages: u64, layout: &Layout, max_levels: u8) -> Result<(u8, u8), MttError> {
+fn shape(pages: u64, layout: &Layout, max_levels: u8, demand: bool) -> Result<(u8, u8), MttError> {
     let range = |what, value, least, most| match (least..=most).contains(&value) {
         true => Ok(()),
         false => Err(MttError::Shape {
@@ -219,8 +308,13 @@ fn shape(pages: u64, layout: &Layout, max_levels: u8) -> Result<(u8, u8), MttErr
         None => MIN_LOG_TPAGE..=MAX_LOG_TPAGE,
     };
     // Pages inside the command are judged as RAW: that would lose a write protection.
-    let protects = layout.encoding == Encoding::Flagged && !layout.writable;
+    let protects = layout.encoding != Encoding::Raw && !layout.writable;
     match layout.level {
+        // Pages that come and go need entries.
+        Some(level @ LEVEL_INLINE) if demand => {
+            range("level of an on-demand region", level, 1, LEVEL_FLAT)?;
+            Err(too_many(level))
+        }
         Some(LEVEL_INLINE) if pages <= INLINE_PAGES => Ok((LEVEL_INLINE, MIN_LOG_TPAGE)),
         Some(LEVEL_INLINE) => Err(too_many(LEVEL_INLINE)),
         Some(LEVEL_FLAT) if pages < 1 << PAGE_IDX_W => Ok((LEVEL_FLAT, MIN_LOG_TPAGE)),
@@ -233,7 +327,7 @@ fn shape(pages: u64, layout: &Layout, max_levels: u8) -> Result<(u8, u8), MttErr
                 .map(|log| (level, log))
                 .ok_or(too_many(level))
         }
-        None if pages <= INLINE_PAGES && !protects => Ok((LEVEL_INLINE, MIN_LOG_TPAGE)),
+        None if pages <= INLINE_PAGES && !protects && !demand => Ok((LEVEL_INLINE, MIN_LOG_TPAGE)),
         None => sizes
             .into_iter()
             .flat_map(|log| (1..=max_levels).map(move |level| (level, log)))
@@ -244,17 +338,51 @@ fn shape(pages: u64, layout: &Layout, max_levels: u8) -> Result<(u8, u8), MttErr
 
 /// A table in memory of the device. It must be given back with [`Table::free`], once the unit does
 /// not use it any more.
+///
+/// Entries of encoding CHECKED are made with the index of the region. Until [`Table::set_index`] has
+/// told it they are zeros, which means absent.
 #[derive(Debug, Default, PartialEq, Eq)]
 #[must_use = "its memory stays taken until `Table::free`"]
 pub struct Table {
     fields: TableFields,
     pages: u64,
+    index: Option<u32>,
     /// Address and bytes of what was allocated, from the leaves up.
     parts: Vec<(u64, u64)>,
 }
 
+/// The page size that a layout asks for.
+fn wanted_page(layout: &Layout) -> Result<Option<u8>, MttError> {
+    match layout.log_page {
+        Some(value) if !(MIN_LOG_PAGE..=MAX_LOG_PAGE).contains(&value) => Err(MttError::Shape {
+            what: "log2 of the page size",
+            value,
+            least: MIN_LOG_PAGE,
+            most: MAX_LOG_PAGE,
+        }),
+        wanted => Ok(wanted),
+    }
+}
+
 impl Table {
-    /// Builds the table of a region. If it fails, no memory stays taken.
+    fn new((log_page, level, log_tpage): (u8, u8, u8), encoding: Encoding, pages: u64) -> Self {
+        let encoding = encoding.code();
+        Self {
+            fields: TableFields {
+                log_page,
+                level,
+                log_tpage,
+                encoding,
+                frame: [0; 4],
+            },
+            pages,
+            index: None,
+            parts: Vec::new(),
+        }
+    }
+
+    /// Builds the table of a region. If it fails, no memory stays taken. A table of encoding CHECKED
+    /// is finished by [`Table::set_index`] and [`Table::enter`], when the region is registered.
     pub fn build(
         p: &mut (impl DmaMemory + ?Sized),
         runs: &[Run],
@@ -263,73 +391,51 @@ impl Table {
         layout: &Layout,
         max_levels: u8,
     ) -> Result<Table, Error> {
-        let log_page = match layout.log_page {
+        let log_page = match wanted_page(layout)? {
             None => largest_page(runs, iova, length)?,
-            Some(value) if (MIN_LOG_PAGE..=MAX_LOG_PAGE).contains(&value) => {
+            Some(log_page) => {
                 check(runs, iova, length)?;
-                match misfit(runs, iova, value) {
+                match misfit(runs, iova, log_page) {
                     Some(error) => return Err(error.into()),
-                    None => value,
+                    None => log_page,
                 }
-            }
-            Some(value) => {
-                let (least, most) = (MIN_LOG_PAGE, MAX_LOG_PAGE);
-                let what = "log2 of the page size";
-                return Err(MttError::Shape {
-                    what,
-                    value,
-                    least,
-                    most,
-                }
-                .into());
             }
         };
         let pages = page_count(iova, length, log_page);
-        let (level, log_tpage) = shape(pages, layout, max_levels)?;
-        let zero_is_absent = level == LEVEL_INLINE || layout.encoding == Encoding::Raw;
+        let (level, log_tpage) = shape(pages, layout, max_levels, false)?;
+        let mut table = Table::new((log_page, level, log_tpage), layout.encoding, pages);
         let addresses = Addresses::new(runs, iova, log_page);
-        if zero_is_absent {
-            if let Some(page) = addresses.clone().position(|address| address == 0) {
-                return Err(MttError::PageZero { page: page as u64 }.into());
-            }
-        }
-        let mut table = Table {
-            fields: TableFields {
-                log_page,
-                level,
-                log_tpage,
-                encoding: layout.encoding.code(),
-                frame: [0; 4],
-            },
-            pages,
-            parts: Vec::new(),
-        };
+        table.check_addresses(addresses.clone())?;
         if level == LEVEL_INLINE {
             for (frame, address) in table.fields.frame.iter_mut().zip(addresses) {
                 *frame = address;
             }
             return Ok(table);
         }
-        let flags = match (layout.encoding, layout.writable) {
-            (Encoding::Raw, _) => 0,
-            (Encoding::Flagged, false) => 1,
-            (Encoding::Flagged, true) => 3,
-        };
-        let words = addresses.map(|address| address | flags);
-        let built = match level {
-            LEVEL_FLAT => table.write_flat(p, words),
-            _ => table.write_tree(p, words, flags & 1),
-        };
-        match built {
-            Ok(root) => {
-                table.fields.frame[0] = root;
-                Ok(table)
-            }
-            Err(error) => {
-                table.free(p);
-                Err(error)
-            }
+        let built = table.take(p).and_then(|()| {
+            table.write_directories(p)?;
+            table.write_leaves(p, addresses, layout.writable)
+        });
+        table.or_free(p, built)
+    }
+
+    /// The table of an on-demand region: all pages absent, but a place for each of them.
+    pub fn absent(
+        p: &mut (impl DmaMemory + ?Sized),
+        start: u64,
+        length: u64,
+        layout: &Layout,
+        max_levels: u8,
+    ) -> Result<Table, Error> {
+        let log_page = wanted_page(layout)?.unwrap_or(MIN_LOG_PAGE);
+        let no_range = start.checked_add(length.wrapping_sub(1)).is_none();
+        if length == 0 || no_range {
+            let bytes = length;
+            return Err(MttError::Range { start, bytes }.into());
         }
+        let pages = page_count(start, length, log_page);
+        let (level, log_tpage) = shape(pages, layout, max_levels, true)?;
+        Self::empty(p, (log_page, level, log_tpage), layout.encoding, pages)
     }
 
     /// A flat table for `pages` pages, all absent: the page list of a fast-registration region.
@@ -339,25 +445,66 @@ impl Table {
         log_page: u8,
         encoding: Encoding,
     ) -> Result<Table, Error> {
-        let mut table = Table {
-            fields: TableFields {
-                log_page,
-                level: LEVEL_FLAT,
-                log_tpage: MIN_LOG_TPAGE,
-                encoding: encoding.code(),
-                frame: [0; 4],
-            },
-            pages,
-            parts: Vec::new(),
-        };
-        match table.write_flat(p, std::iter::empty()) {
-            Ok(root) => table.fields.frame[0] = root,
+        Self::empty(p, (log_page, LEVEL_FLAT, MIN_LOG_TPAGE), encoding, pages)
+    }
+
+    fn empty(
+        p: &mut (impl DmaMemory + ?Sized),
+        shape: (u8, u8, u8),
+        encoding: Encoding,
+        pages: u64,
+    ) -> Result<Table, Error> {
+        let mut table = Table::new(shape, encoding, pages);
+        let built = table.take(p).and_then(|()| {
+            table.write_directories(p)?;
+            table.write_leaves(p, std::iter::empty(), true)
+        });
+        table.or_free(p, built)
+    }
+
+    fn or_free(
+        self,
+        p: &mut (impl DmaMemory + ?Sized),
+        built: Result<(), Error>,
+    ) -> Result<Table, Error> {
+        match built {
+            Ok(()) => Ok(self),
             Err(error) => {
-                table.free(p);
-                return Err(error);
+                self.free(p);
+                Err(error)
             }
         }
-        Ok(table)
+    }
+
+    /// The region has this MPT index. Directories of encoding CHECKED are written now, and its
+    /// entries can be.
+    pub fn set_index(
+        &mut self,
+        p: &mut (impl DmaMemory + ?Sized),
+        index: u32,
+    ) -> Result<(), Error> {
+        self.index = Some(index);
+        match self.is_checked() {
+            true => self.write_directories(p),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes the entries of a table of encoding CHECKED, whose index is known: the same runs as for
+    /// [`Table::build`]. Other tables have theirs already.
+    pub fn enter(
+        &self,
+        p: &mut (impl DmaMemory + ?Sized),
+        runs: &[Run],
+        iova: u64,
+        writable: bool,
+    ) -> Result<(), Error> {
+        if !self.is_checked() || self.fields.level == LEVEL_INLINE {
+            return Ok(());
+        }
+        self.check_index()?;
+        let addresses = Addresses::new(runs, iova, self.fields.log_page);
+        self.write_leaves(p, addresses, writable)
     }
 
     /// Writes the pages of a range into a reserved table, and absent ones behind them. The unit must
@@ -371,6 +518,7 @@ impl Table {
         writable: bool,
     ) -> Result<(), Error> {
         let log_page = self.fields.log_page;
+        self.check_index()?;
         check(runs, iova, length)?;
         if let Some(error) = misfit(runs, iova, log_page) {
             return Err(error.into());
@@ -380,73 +528,187 @@ impl Table {
             let level = LEVEL_FLAT;
             return Err(MttError::TooManyPages { pages, level }.into());
         }
-        let raw = self.fields.encoding == Encoding::Raw.code();
         let addresses = Addresses::new(runs, iova, log_page);
-        if raw {
-            if let Some(page) = addresses.clone().position(|address| address == 0) {
-                return Err(MttError::PageZero { page: page as u64 }.into());
+        self.check_addresses(addresses.clone())?;
+        self.write_leaves(p, addresses, writable)
+    }
+
+    /// Writes the entry of one page. The unit may be using the table: the entry is there or not.
+    pub fn set(
+        &self,
+        p: &mut (impl DmaMemory + ?Sized),
+        page: u64,
+        address: u64,
+        writable: bool,
+    ) -> Result<(), Error> {
+        let log_page = self.fields.log_page;
+        self.check_index()?;
+        self.check_pages(page, 1)?;
+        if address & ((1 << log_page) - 1) != 0 {
+            return Err(MttError::Unaligned { address, log_page }.into());
+        }
+        if !writable && self.is_raw() {
+            return Err(MttError::Writable.into());
+        }
+        self.check_addresses([address].into_iter())?;
+        let word = self.word(address, writable, page + self.before(), 1);
+        p.write(self.leaf(page), &word.to_le_bytes())?;
+        Ok(())
+    }
+
+    /// Makes pages absent.
+    pub fn clear(
+        &self,
+        p: &mut (impl DmaMemory + ?Sized),
+        first: u64,
+        count: u64,
+    ) -> Result<(), Error> {
+        self.check_pages(first, count)?;
+        (first..first + count)
+            .try_for_each(|page| p.write(self.leaf(page), &[0; ENTRY as usize]))?;
+        Ok(())
+    }
+
+    fn check_index(&self) -> Result<(), MttError> {
+        match self.is_checked() && self.index.is_none() {
+            true => Err(MttError::NoIndex),
+            false => Ok(()),
+        }
+    }
+
+    fn check_pages(&self, first: u64, count: u64) -> Result<(), MttError> {
+        let pages = self.pages;
+        match count != 0 && first < pages && count <= pages - first {
+            true => Ok(()),
+            false => Err(MttError::NoPage {
+                first,
+                last: first.saturating_add(count.saturating_sub(1)),
+                pages,
+            }),
+        }
+    }
+
+    fn is_raw(&self) -> bool {
+        self.fields.encoding == Encoding::Raw.code()
+    }
+
+    fn is_checked(&self) -> bool {
+        self.fields.encoding == Encoding::Checked.code()
+    }
+
+    /// Addresses that the encoding cannot hold.
+    fn check_addresses(&self, mut addresses: impl Iterator<Item = u64>) -> Result<(), MttError> {
+        if self.is_checked() {
+            addresses.try_for_each(checked_address)?;
+        } else if self.fields.level == LEVEL_INLINE || self.is_raw() {
+            if let Some(page) = addresses.position(|address| address == 0) {
+                return Err(MttError::PageZero { page: page as u64 });
             }
         }
-        let flags = match (raw, writable) {
-            (true, _) => 0,
-            (false, false) => 1,
-            (false, true) => 3,
+        Ok(())
+    }
+
+    /// Numbers of a flat array count from the 4 KiB boundary before it.
+    fn before(&self) -> u64 {
+        match self.fields.level {
+            LEVEL_FLAT => self.fields.frame[0] / ENTRY % 512,
+            _ => 0,
+        }
+    }
+
+    /// Where the entry of a page is.
+    fn leaf(&self, page: u64) -> u64 {
+        let per_part = self.parts.first().map_or(1, |(_, bytes)| bytes / ENTRY);
+        let (part, n) = (page / per_part, page % per_part);
+        self.parts[part as usize].0 + ENTRY * n
+    }
+
+    /// An entry: its address was looked at before.
+    fn word(&self, address: u64, writable: bool, number: u64, level: u8) -> u64 {
+        let flags = 1 | u64::from(writable) << 1;
+        match (self.is_raw(), self.is_checked(), self.index) {
+            (true, ..) => address,
+            (_, false, _) => address | flags,
+            (_, true, Some(index)) => {
+                let place = Place {
+                    index,
+                    number,
+                    level,
+                };
+                checked_entry(address, writable, place).unwrap_or(0)
+            }
+            (_, true, None) => 0,
+        }
+    }
+
+    /// Table pages of each level, from the leaves up.
+    fn counts(&self) -> Vec<u64> {
+        match self.fields.level {
+            LEVEL_INLINE => Vec::new(),
+            LEVEL_FLAT => vec![1],
+            level => {
+                let bits = self.fields.log_tpage - 3;
+                let pages = |n: u8| self.pages.div_ceil(1 << (u32::from(bits) * u32::from(n)));
+                (1..=level).map(pages).collect()
+            }
+        }
+    }
+
+    /// Takes the memory. A level that holds the pages ends in one table page, the root.
+    fn take(&mut self, p: &mut (impl DmaMemory + ?Sized)) -> Result<(), Error> {
+        let (bytes, align) = match self.fields.level {
+            LEVEL_FLAT => (self.pages * ENTRY, 4096),
+            _ => (1 << self.fields.log_tpage, 1 << self.fields.log_tpage),
         };
-        let words = addresses.map(|address| address | flags);
-        write_words(p, self.fields.frame[0], self.pages * ENTRY, words)
-    }
-
-    fn take(
-        &mut self,
-        p: &mut (impl DmaMemory + ?Sized),
-        bytes: u64,
-        align: u64,
-    ) -> Result<u64, Error> {
-        let address = p.allocate(bytes, align)?;
-        self.parts.push((address, bytes));
-        Ok(address)
-    }
-
-    fn write_flat(
-        &mut self,
-        p: &mut (impl DmaMemory + ?Sized),
-        words: impl Iterator<Item = u64>,
-    ) -> Result<u64, Error> {
-        let bytes = self.pages * ENTRY;
-        let root = self.take(p, bytes, 4096)?;
-        write_words(p, root, bytes, words)?;
-        Ok(root)
-    }
-
-    /// Writes a tree from the leaves up; returns its root.
-    fn write_tree(
-        &mut self,
-        p: &mut (impl DmaMemory + ?Sized),
-        mut words: impl Iterator<Item = u64>,
-        present: u64,
-    ) -> Result<u64, Error> {
-        let size = 1u64 << self.fields.log_tpage;
-        let per_page = size / ENTRY;
-        let mut entries = self.pages;
-        let mut below: Vec<u64> = Vec::new();
-        for level in 0..self.fields.level {
-            let count = entries.div_ceil(per_page);
-            let mut directory = below.iter().map(|address| address | present);
-            let mut here = Vec::new();
-            for _ in 0..count {
-                let address = p.allocate(size, size)?;
-                self.parts.push((address, size));
-                match level {
-                    0 => write_words(p, address, size, words.by_ref().take(per_page as usize))?,
-                    _ => write_words(p, address, size, directory.by_ref().take(per_page as usize))?,
-                }
-                here.push(address);
+        for _ in 0..self.counts().iter().sum() {
+            let address = p.allocate(bytes, align)?;
+            self.parts.push((address, bytes));
+            if self.is_checked() && self.fields.level != LEVEL_FLAT {
+                checked_address(address)?;
             }
-            below = here;
-            entries = count;
         }
-        // A level that holds the pages ends in one table page.
-        Ok(below.first().copied().unwrap_or(0))
+        self.fields.frame[0] = self.parts.last().map_or(0, |(address, _)| *address);
+        Ok(())
+    }
+
+    /// Writes the leaves: these pages, and absent ones behind them.
+    fn write_leaves(
+        &self,
+        p: &mut (impl DmaMemory + ?Sized),
+        addresses: impl Iterator<Item = u64>,
+        writable: bool,
+    ) -> Result<(), Error> {
+        let numbers = self.before()..;
+        let mut words = addresses
+            .zip(numbers)
+            .map(|(address, number)| self.word(address, writable, number, 1));
+        let leaves = self.counts().first().map_or(0, |count| *count as usize);
+        for (address, bytes) in self.parts.iter().take(leaves) {
+            let here = (bytes / ENTRY) as usize;
+            write_words(p, *address, *bytes, words.by_ref().take(here))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the levels above the leaves.
+    fn write_directories(&self, p: &mut (impl DmaMemory + ?Sized)) -> Result<(), Error> {
+        let mut parts = self.parts.iter();
+        let mut below: Vec<u64> = Vec::new();
+        for (level, count) in (1..).zip(self.counts()) {
+            let here: Vec<(u64, u64)> = parts.by_ref().take(count as usize).copied().collect();
+            if level > 1 {
+                let mut words = below
+                    .iter()
+                    .zip(0..)
+                    .map(|(address, number)| self.word(*address, false, number, level));
+                for (address, bytes) in &here {
+                    let per_page = (bytes / ENTRY) as usize;
+                    write_words(p, *address, *bytes, words.by_ref().take(per_page))?;
+                }
+            }
+            below = here.into_iter().map(|(address, _)| address).collect();
+        }
+        Ok(())
     }
 
     /// What a command says of it.

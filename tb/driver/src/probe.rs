@@ -35,7 +35,9 @@ pub struct Capabilities {
     pub syndromes: u16,
     /// Entries of the log of refusals.
     pub log_entries: u16,
-    /// Page faults that can wait at a time.
+    /// Table entries may be of encoding CHECKED.
+    pub checked: bool,
+    /// Page faults that can wait at a time; 0: there are no on-demand regions.
     pub fault_slots: u32,
 }
 
@@ -104,6 +106,7 @@ impl Capabilities {
             host_windows: field(cap2, regs::cap2::WINDOWS),
             syndromes,
             log_entries,
+            checked: field(cap2, regs::cap2::CHECKED) != 0,
             fault_slots: field(cap2, regs::cap2::FAULT_SLOTS),
         })
     }

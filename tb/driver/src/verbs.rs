@@ -10,7 +10,7 @@
 use crate::command::{Command, Completion};
 use crate::device::Device;
 use crate::error::Error;
-use crate::gen::{flag, rereg, Encoding, Op, Status, CAP_W, LEVEL_FLAT};
+use crate::gen::{access, flag, rereg, Encoding, Op, Status, CAP_W, LEVEL_FLAT};
 use crate::mtt::{Layout, Run, Table, TableFields};
 use crate::platform::{Limit, Platform};
 
@@ -28,8 +28,12 @@ pub enum Progress {
 pub enum Memory<'a> {
     /// Pinned memory, of which the driver builds the table.
     Runs(&'a [Run], Layout),
-    /// A table that the caller has built and owns. It must stay until the region is gone.
+    /// A table that the caller has built and owns. It must stay until the region is gone. Entries of
+    /// encoding CHECKED are written when [`Region::index`] is known.
     Table(TableFields),
+    /// Pages come and go: a table for all of them, all absent. The region gets right
+    /// [`crate::gen::access::ON_DEMAND`]; see [`crate::paging`].
+    OnDemand(Layout),
 }
 
 /// Arguments of a registration.
@@ -78,7 +82,7 @@ pub struct AllocMr {
 pub struct FastRegMr<'a> {
     /// Pinned memory.
     pub runs: &'a [Run],
-    /// FLAGGED: the pages may be written.
+    /// FLAGGED and CHECKED: the pages may be written.
     pub writable: bool,
     /// First address.
     pub start: u64,
@@ -120,10 +124,11 @@ pub struct Bind {
 
 /// Keys, and the command that is under way.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Core {
-    lkey: u32,
+pub(crate) struct Core {
+    pub(crate) lkey: u32,
     rkey: u32,
-    pd: u32,
+    index: u32,
+    pub(crate) pd: u32,
     waits: Option<(u16, Op)>,
     gone: bool,
 }
@@ -136,7 +141,7 @@ impl Core {
         }
     }
 
-    fn live(&self) -> Result<(), Error> {
+    pub(crate) fn live(&self) -> Result<(), Error> {
         let expected = "one that no command is ending or changing";
         match (self.gone, self.waits) {
             (true, _) => Err(Error::State {
@@ -150,6 +155,24 @@ impl Core {
             _ => Ok(()),
         }
     }
+
+    /// Its pages may come and go: it is alive, or pages are being taken out of it.
+    pub(crate) fn pages_live(&self) -> Result<(), Error> {
+        match self.waits {
+            Some((_, Op::InvalRange)) if !self.gone => Ok(()),
+            _ => self.live(),
+        }
+    }
+}
+
+/// What a registration has said of a region.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Extent {
+    pub(crate) start: u64,
+    pub(crate) length: u64,
+    pub(crate) access: u32,
+    /// The table as the command had it.
+    pub(crate) fields: TableFields,
 }
 
 /// A new table, and what comes with it.
@@ -158,14 +181,16 @@ struct Next {
     table: Option<Table>,
     replaces: bool,
     pd: u32,
+    extent: Extent,
 }
 
 /// A memory region, or a physical one.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "its keys live until `dereg_mr`"]
 pub struct Region {
-    core: Core,
-    table: Option<Table>,
+    pub(crate) core: Core,
+    pub(crate) table: Option<Table>,
+    pub(crate) extent: Extent,
     next: Option<Next>,
 }
 
@@ -205,6 +230,11 @@ macro_rules! common {
                 self.core.pd
             }
 
+            /// MPT index.
+            pub fn index(&self) -> u32 {
+                self.core.index
+            }
+
             /// A command on it has no final completion yet.
             pub fn is_pending(&self) -> bool {
                 self.core.waits.is_some()
@@ -223,6 +253,11 @@ impl Region {
     /// Its table, if the driver has built one.
     pub fn table(&self) -> Option<&Table> {
         self.table.as_ref()
+    }
+
+    /// Its pages may be absent.
+    pub fn is_on_demand(&self) -> bool {
+        self.extent.access & access::ON_DEMAND != 0
     }
 }
 
@@ -264,7 +299,7 @@ fn with_table(command: Command, fields: TableFields) -> Command {
 
 impl Device {
     /// Sends a command about an object and waits; `None`: PENDING.
-    fn run(
+    pub(crate) fn run(
         &mut self,
         p: &mut impl Platform,
         core: &mut Core,
@@ -314,26 +349,80 @@ impl Device {
     ) -> Result<(), Error> {
         if let Some(completion) = self.run(p, core, op, command, limit)? {
             (core.lkey, core.rkey) = (completion.lkey, completion.rkey);
+            core.index = completion.index;
         }
         Ok(())
     }
 
+    /// An error if the unit was built without what a registration needs.
+    fn supports(&self, encoding: u8, demand: bool) -> Result<(), Error> {
+        let caps = self.capabilities();
+        let absent = |what, field| Err(Error::NotBuilt { what, field });
+        match (encoding == Encoding::Checked.code(), demand) {
+            (true, _) if !caps.checked => absent("encoding CHECKED", "CAP2.checked"),
+            (_, true) if caps.fault_slots == 0 => absent("on-demand regions", "CAP2.fault_slots"),
+            _ => Ok(()),
+        }
+    }
+
+    /// The table of a registration; `index`: that of the region, if it is known.
     fn table(
         &self,
         p: &mut impl Platform,
         memory: &Memory<'_>,
-        start: u64,
-        length: u64,
-    ) -> Result<(Option<Table>, TableFields), Error> {
-        match memory {
-            Memory::Table(fields) => Ok((None, *fields)),
-            Memory::Runs(runs, layout) => {
-                let levels = self.capabilities().max_levels;
-                let table = Table::build(p, runs, start, length, layout, levels)?;
-                let fields = table.fields();
-                Ok((Some(table), fields))
+        (start, length): (u64, u64),
+        access: u32,
+        index: Option<u32>,
+    ) -> Result<(Option<Table>, Extent), Error> {
+        let mut extent = Extent {
+            start,
+            length,
+            access,
+            fields: TableFields::default(),
+        };
+        if matches!(memory, Memory::OnDemand(_)) {
+            extent.access |= access::ON_DEMAND;
+        }
+        let encoding = match memory {
+            Memory::Table(fields) => fields.encoding,
+            Memory::Runs(_, layout) | Memory::OnDemand(layout) => layout.encoding.code(),
+        };
+        self.supports(encoding, extent.access & access::ON_DEMAND != 0)?;
+        let levels = self.capabilities().max_levels;
+        let table = match memory {
+            Memory::Table(fields) => {
+                extent.fields = *fields;
+                return Ok((None, extent));
+            }
+            Memory::Runs(runs, layout) => Table::build(p, runs, start, length, layout, levels)?,
+            Memory::OnDemand(layout) => Table::absent(p, start, length, layout, levels)?,
+        };
+        extent.fields = table.fields();
+        let mut table = Some(table);
+        if let (Some(index), Some(there)) = (index, &mut table) {
+            if let Err(error) = Self::indexed(p, there, memory, start, index) {
+                table.into_iter().for_each(|table| table.free(p));
+                return Err(error);
             }
         }
+        Ok((table, extent))
+    }
+
+    /// The index is known: the rest of a table of encoding CHECKED.
+    fn indexed(
+        p: &mut impl Platform,
+        table: &mut Table,
+        memory: &Memory<'_>,
+        start: u64,
+        index: u32,
+    ) -> Result<(), Error> {
+        table.set_index(p, index)?;
+        if let Memory::Runs(runs, layout) = memory {
+            table.enter(p, runs, start, layout.writable)?;
+        }
+        // Nobody has a key yet, but the first request may come at once.
+        p.write_barrier();
+        Ok(())
     }
 
     /// What becomes of a table whose command has failed: if the unit may be using it, it stays until
@@ -364,25 +453,41 @@ impl Device {
         args: &RegMr<'_>,
         limit: Limit,
     ) -> Result<Region, Error> {
-        let (table, fields) = self.table(p, &args.memory, args.start, args.length)?;
+        let range = (args.start, args.length);
+        let (table, extent) = self.table(p, &args.memory, range, args.access, None)?;
         let command = Command {
-            access: args.access,
+            access: extent.access,
             start: args.start,
             length: args.length,
-            ..with_table(Command::new(Op::RegMr, 0, args.pd), fields)
+            ..with_table(Command::new(Op::RegMr, 0, args.pd), extent.fields)
         };
         let mut core = Core::of(args.pd);
-        match self.make(p, &mut core, Op::RegMr, &command, limit) {
-            Ok(()) => Ok(Region {
-                core,
-                table,
-                next: None,
-            }),
-            Err(error) => {
-                self.drop_table(p, &core, table, &error);
-                Err(error)
+        if let Err(error) = self.make(p, &mut core, Op::RegMr, &command, limit) {
+            self.drop_table(p, &core, table, &error);
+            return Err(error);
+        }
+        let next = None;
+        let mut region = Region {
+            core,
+            table,
+            extent,
+            next,
+        };
+        if extent.fields.encoding == Encoding::Checked.code() {
+            let index = region.core.index;
+            let entered = match &mut region.table {
+                Some(table) => Self::indexed(p, table, &args.memory, args.start, index),
+                None => Ok(()),
+            };
+            if let Err(error) = entered {
+                // The keys go to nobody.
+                let _ = self.dereg_mr(p, &mut region, limit);
+                region.table.into_iter().for_each(|table| self.keep(table));
+                return Err(error);
             }
         }
+        self.note_demand(&region);
+        Ok(region)
     }
 
     /// Registers physical memory, if [`crate::Config::phys`] allows it.
@@ -402,9 +507,16 @@ impl Device {
         };
         let mut core = Core::of(pd);
         self.make(p, &mut core, Op::RegPhys, &command, limit)?;
+        let extent = Extent {
+            start,
+            length,
+            access,
+            ..Extent::default()
+        };
         Ok(Region {
             core,
             table: None,
+            extent,
             next: None,
         })
     }
@@ -433,25 +545,33 @@ impl Device {
         region.core.live()?;
         let mut command = Command::new(Op::ReregMr, region.core.lkey, region.core.pd);
         let mut table = None;
+        let rights = change.access.unwrap_or(region.extent.access);
+        let mut extent = Extent {
+            access: rights,
+            ..region.extent
+        };
         if let Some((start, length, memory)) = &change.translation {
-            let fields;
-            (table, fields) = self.table(p, memory, *start, *length)?;
-            command = with_table(command, fields);
+            let index = Some(region.core.index);
+            (table, extent) = self.table(p, memory, (*start, *length), rights, index)?;
+            command = with_table(command, extent.fields);
             command.rereg |= rereg::TRANSLATION;
             (command.start, command.length) = (*start, *length);
+        } else {
+            self.supports(extent.fields.encoding, rights & access::ON_DEMAND != 0)?;
         }
         if let Some(pd) = change.pd {
             command.rereg |= rereg::PD;
             command.new_pd = pd;
         }
-        if let Some(access) = change.access {
+        if change.access.is_some() || extent.access != region.extent.access {
             command.rereg |= rereg::ACCESS;
-            command.access = access;
+            command.access = extent.access;
         }
         region.next = Some(Next {
             table,
             replaces: change.translation.is_some(),
             pd: change.pd.unwrap_or(region.core.pd),
+            extent,
         });
         let result = self.run(p, &mut region.core, Op::ReregMr, &command, limit);
         self.after(p, region, Op::ReregMr, result)
@@ -470,7 +590,7 @@ impl Device {
     }
 
     /// What a completion of a region's command leads to.
-    fn after(
+    pub(crate) fn after(
         &mut self,
         p: &mut impl Platform,
         region: &mut Region,
@@ -495,9 +615,11 @@ impl Device {
                     old = std::mem::replace(&mut region.table, next.table);
                 }
                 region.core.pd = next.pd;
+                region.extent = next.extent;
                 region.core.lkey = completion.lkey;
                 region.core.rkey = completion.rkey;
             }
+            (Op::InvalRange, _) => {}
             _ => {
                 region.core.gone = true;
                 old = region.table.take();
@@ -506,6 +628,7 @@ impl Device {
         if let Some(table) = old {
             table.free(p);
         }
+        self.note_demand(region);
         Ok(Progress::Done)
     }
 
@@ -541,7 +664,8 @@ impl Device {
                 expected: format!("1 to {}", (1u32 << CAP_W) - 1),
             });
         }
-        let table = Table::reserve(p, args.pages.into(), args.log_page, args.encoding)?;
+        self.supports(args.encoding.code(), false)?;
+        let mut table = Table::reserve(p, args.pages.into(), args.log_page, args.encoding)?;
         let command = Command {
             length: args.pages.into(),
             log_page: args.log_page,
@@ -551,11 +675,15 @@ impl Device {
         };
         let mut core = Core::of(args.pd);
         match self.make(p, &mut core, Op::AllocMr, &command, limit) {
-            Ok(()) => Ok(FastRegion {
-                core,
-                table: Some(table),
-                registered: false,
-            }),
+            Ok(()) => {
+                // (A flat table has no directories: nothing is written.)
+                table.set_index(p, core.index)?;
+                Ok(FastRegion {
+                    core,
+                    table: Some(table),
+                    registered: false,
+                })
+            }
             Err(error) => {
                 self.drop_table(p, &core, Some(table), &error);
                 Err(error)

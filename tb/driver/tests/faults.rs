@@ -6,10 +6,11 @@ mod fake;
 
 use fake::{ok, Fake, Raw};
 use tpt_driver::mtt::{Layout, Run};
+use tpt_driver::paging::Answer;
 use tpt_driver::verbs::{AllocMr, Bind, Memory, Progress, RegMr, ReregMr, WindowType};
 use tpt_driver::{
-    take_over, AccessError, Capabilities, Command, Config, Device, Error, Event, Limit, Op, Status,
-    Wait as _,
+    access, take_over, AccessError, Capabilities, Command, Config, Device, Encoding, Error, Event,
+    Limit, Op, Status, Wait as _,
 };
 use tpt_regs::table as regs;
 
@@ -661,4 +662,127 @@ fn one_change_at_a_time() {
     assert_eq!(changed, Ok(Progress::Done));
     assert_eq!(fake.taken.len(), 4, "the old table is gone");
     assert_eq!(mr.lkey(), 0x101);
+}
+
+fn demand_args(encoding: Encoding) -> RegMr<'static> {
+    RegMr {
+        pd: 1,
+        start: 0x1800,
+        length: 0x8000,
+        access: access::REMOTE_READ,
+        memory: Memory::OnDemand(Layout {
+            encoding,
+            ..Layout::default()
+        }),
+    }
+}
+
+/// What the unit was built without is refused before anything is taken or sent.
+#[test]
+fn what_is_not_built_is_refused() {
+    for (cap2, encoding, field) in [
+        (3, Encoding::Raw, "CAP2.fault_slots"),
+        (3 | 4 << 24, Encoding::Checked, "CAP2.checked"),
+    ] {
+        let mut fake = Fake::default();
+        fake.registers.insert(regs::CAP2, cap2);
+        let mut device = Device::start(&mut fake, &Config::default(), LIMIT).expect("a start");
+        let taken = fake.taken.len();
+        let error = device.reg_mr(&mut fake, &demand_args(encoding), LIMIT);
+        let error = error.expect_err("not built");
+        assert!(matches!(error, Error::NotBuilt { .. }), "{error}");
+        assert!(error.to_string().contains(field), "{error}");
+        assert_eq!((fake.taken.len(), device.in_flight()), (taken, 0));
+    }
+}
+
+/// The page faults of the registers: each is answered once, whatever happens in between.
+#[test]
+fn each_page_fault_has_one_answer() {
+    let mut fake = Fake::default();
+    fake.registers.insert(regs::CAP2, 3 | 1 << 7 | 4 << 24);
+    let config = Config {
+        log_commands: 1,
+        log_completions: 2,
+        ..Config::default()
+    };
+    let mut device = Device::start(&mut fake, &config, LIMIT).expect("a start");
+    let mut region = device
+        .reg_mr(&mut fake, &demand_args(Encoding::Checked), LIMIT)
+        .expect("a region");
+    assert!(region.index() != 0 && region.is_on_demand());
+    assert_eq!(device.take_fault(&mut fake), Ok(None));
+
+    let index = region.index();
+    let info = |slot: u32| 1 << 31 | slot << 24 | 1 << 23 | index;
+    fake.registers.insert(regs::FAULT_INFO, info(2));
+    fake.registers.insert(regs::FAULT_PAGE_LO, 8);
+    let high = 1 << 31 | 1 << 20 | 0x155 << 8;
+    fake.registers.insert(regs::FAULT_PAGE_HI, high);
+    let fault = device.take_fault(&mut fake).expect("a fault");
+    let mut fault = fault.expect("a fault");
+    assert_eq!(
+        (fault.slot(), fault.page(), fault.va()),
+        (2, 8, Some(0x9000))
+    );
+    assert!(fault.writes() && fault.held());
+    assert_eq!((fault.client(), fault.tag()), (1, 0x155));
+    assert_eq!(fake.registers.get(&regs::FAULT_POP), Some(&1));
+    // The same slot again, and one that does not exist.
+    for slot in [2, 4] {
+        fake.registers.insert(regs::FAULT_INFO, info(slot));
+        let error = device.take_fault(&mut fake).expect_err("a defect");
+        assert!(matches!(error, Error::FaultSlot { .. }), "{error}");
+    }
+    device
+        .map_page(&mut fake, &region, 8, 0x7000, true)
+        .expect("an entry");
+
+    // No room, then no completion: the fault can still be answered, and once only.
+    fake.deaf = true;
+    let other = device
+        .submit(&mut fake, &Command::new(Op::Query, 1, 1))
+        .expect("sent");
+    let full = device.page_ready(&mut fake, &mut fault, LIMIT);
+    assert_eq!(full, Err(Error::QueueFull));
+    assert_eq!(device.open_faults(), 1);
+    fake.deaf = false;
+    assert!(device.wait(&mut fake, other, LIMIT).is_ok());
+    fake.deaf = true;
+    let late = device.page_ready(&mut fake, &mut fault, LIMIT);
+    assert!(matches!(late, Err(Error::Timeout { .. })), "{late:?}");
+    fake.deaf = false;
+    assert_eq!(device.page_ready(&mut fake, &mut fault, LIMIT), Ok(()));
+    assert!(fault.is_answered());
+    let again = device.refuse(&mut fake, &mut fault, LIMIT);
+    assert!(matches!(again, Err(Error::State { .. })), "{again:?}");
+    assert_eq!(device.open_faults(), 0);
+
+    // Only on-demand regions have pages that come and go.
+    let runs = [Run {
+        address: 0x1_0000,
+        bytes: 0x1000,
+    }];
+    let args = RegMr {
+        pd: 1,
+        start: 0x1_0000,
+        length: 0x1000,
+        access: 0,
+        memory: Memory::Runs(&runs, Layout::default()),
+    };
+    let mut pinned = device.reg_mr(&mut fake, &args, LIMIT).expect("a region");
+    let refused = device.unmap_pages(&mut fake, &mut pinned, 0, 1, LIMIT);
+    assert!(matches!(refused, Err(Error::State { .. })), "{refused:?}");
+
+    // A handler that fails: its fault is refused.
+    fake.registers.insert(regs::FAULT_INFO, info(3));
+    let served = device.serve_faults(&mut fake, LIMIT, |_, _, _| Err(Error::NotRunning));
+    assert_eq!(served, Err(Error::NotRunning));
+    assert_eq!(device.open_faults(), 0);
+    // The registers of this unit never run dry: a call ends all the same.
+    let served = device.serve_faults(&mut fake, LIMIT, |_, _, fault| {
+        assert_eq!(fault.slot(), 3);
+        Ok(Answer::Ready)
+    });
+    assert_eq!(served, Ok(4));
 }

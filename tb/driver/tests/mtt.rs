@@ -6,17 +6,58 @@ mod fake;
 
 use fake::Fake;
 use proptest::prelude::*;
-use tpt_driver::mtt::{largest_page, page_count, Layout, MttError, Run, Table};
+use tpt_driver::mtt::{
+    checked_entry, largest_page, page_count, Layout, MttError, Place, Run, Table,
+};
 use tpt_driver::{Encoding, Error};
+
+/// MPT index of the regions.
+const INDEX: u32 = 0x0034_5678;
+
+/// The address of an entry of encoding CHECKED, after a division bit by bit: the remainder of message
+/// and check is 0, and the number of ones odd.
+fn checked(word: u64, number: u64, level: u8) -> u64 {
+    let bits = |value: u64, low: u32, count: u32| {
+        (0..count).rev().map(move |n| value >> (low + n) & 1 == 1)
+    };
+    let index = INDEX.into();
+    let message: Vec<bool> = bits(index, 8, 15)
+        .chain(bits(number, 0, 40))
+        .chain(bits(index, 0, 8))
+        .chain(bits(level.into(), 0, 3))
+        .chain(bits(word, 12, 40))
+        .chain(bits(word, 0, 2).map(|bit| bit))
+        .chain(bits(word, 52, 11))
+        .chain(bits(word, 2, 10))
+        .collect();
+    assert_eq!(message.len(), 15 + 40 + 8 + 3 + 40 + 2 + 21);
+    let mut rest = 0u32;
+    for bit in message {
+        rest = rest << 1 | u32::from(bit);
+        if rest >> 21 != 0 {
+            rest ^= 1 << 21 | 1 << 2 | 1;
+        }
+    }
+    assert_eq!(
+        rest, 0,
+        "check of {word:#x}, entry {number} of level {level}"
+    );
+    assert_eq!(word.count_ones() % 2, 1, "parity of {word:#x}");
+    word & 0x000f_ffff_ffff_f003
+}
 
 /// Physical address of the byte at `va`, as the unit walks. Panics on an entry that it would refuse.
 fn walk(fake: &Fake, table: &Table, start: u64, va: u64) -> u64 {
     let fields = table.fields();
     let (log_page, log_tpage) = (u32::from(fields.log_page), u32::from(fields.log_tpage));
     let page = (va >> log_page) - (start >> log_page);
-    let flags: u64 = if fields.encoding == 1 { 3 } else { 0 };
-    let frame = |word: u64, log: u32| {
-        if fields.encoding == 1 {
+    let flags: u64 = if fields.encoding == 0 { 0 } else { 3 };
+    let frame = |word: u64, log: u32, number: u64, level: u8| {
+        let word = match fields.encoding {
+            2 if fields.level != 0 => checked(word, number, level),
+            _ => word,
+        };
+        if fields.encoding != 0 {
             assert_eq!(word & 1, 1, "present");
         } else {
             assert_ne!(word, 0, "present");
@@ -26,15 +67,21 @@ fn walk(fake: &Fake, table: &Table, start: u64, va: u64) -> u64 {
     };
     let base = match fields.level {
         0 => fields.frame[page as usize],
-        5 => frame(fake.word(fields.frame[0] + 8 * page), log_page),
+        5 => frame(fake.word(fields.frame[0] + 8 * page), log_page, page, 1),
         level => {
             let bits = log_tpage - 3;
             let mut at = fields.frame[0];
             for above in (1..u32::from(level)).rev() {
                 let n = (page >> (above * bits)) & ((1 << bits) - 1);
-                at = frame(fake.word(at + 8 * n), log_tpage);
+                let number = page >> (above * bits);
+                at = frame(fake.word(at + 8 * n), log_tpage, number, above as u8 + 1);
             }
-            frame(fake.word(at + 8 * (page & ((1 << bits) - 1))), log_page)
+            frame(
+                fake.word(at + 8 * (page & ((1 << bits) - 1))),
+                log_page,
+                page,
+                1,
+            )
         }
     };
     base + (va & ((1 << log_page) - 1))
@@ -87,10 +134,10 @@ proptest! {
     #[test]
     fn every_byte_is_found(
         (start, runs) in runs(),
-        shape in (0u8..6, 12u8..17, any::<bool>(), any::<bool>()),
+        shape in (0u8..6, 12u8..17, 0usize..3, any::<bool>()),
         probes in prop::collection::vec(any::<u64>(), 20),
     ) {
-        let (level, log_tpage, flagged, small) = shape;
+        let (level, log_tpage, encoding, small) = shape;
         let length: u64 = runs.iter().map(|run| run.bytes).sum();
         let layout = Layout {
             log_page: small.then_some(12),
@@ -100,11 +147,11 @@ proptest! {
                 level => Some(level.min(3)),
             },
             log_tpage: (log_tpage > 13).then_some(log_tpage),
-            encoding: if flagged { Encoding::Flagged } else { Encoding::Raw },
+            encoding: Encoding::ALL[encoding],
             writable: true,
         };
         let mut fake = Fake::default();
-        let table = match Table::build(&mut fake, &runs, start, length, &layout, 3) {
+        let mut table = match Table::build(&mut fake, &runs, start, length, &layout, 3) {
             Ok(table) => table,
             // Only a level that was asked for can be too small here.
             Err(Error::Mtt(MttError::TooManyPages { .. })) if layout.level.is_some() => {
@@ -113,6 +160,15 @@ proptest! {
             }
             Err(error) => return Err(TestCaseError::fail(error.to_string())),
         };
+        // All absent until the index is known.
+        if layout.encoding == Encoding::Checked {
+            for (address, bytes) in table.parts() {
+                let mut words = (*address..address + bytes).step_by(8);
+                prop_assert!(words.all(|at| fake.word(at) == 0));
+            }
+        }
+        table.set_index(&mut fake, INDEX).expect("memory");
+        table.enter(&mut fake, &runs, start, true).expect("memory");
         let ends = [0, length - 1];
         let cuts = runs.iter().scan(0, |at, run| { *at += run.bytes; Some(*at) });
         let cuts: Vec<u64> = cuts.flat_map(|at| [at - 1, at]).filter(|at| *at < length).collect();
@@ -254,4 +310,98 @@ fn the_smallest_table_is_chosen() {
     let start = 0u64.wrapping_sub(1 << 30);
     let best = largest_page(&one(1 << 30, 1 << 30), start, 1 << 30);
     assert_eq!(best, Ok(30));
+}
+
+/// Entry by entry: present, not writable, absent; directories lead there; others stay as they are.
+#[test]
+fn pages_come_and_go() {
+    let start = 0x7f00_0000_0000;
+    for encoding in Encoding::ALL {
+        for level in [None, Some(3), Some(5)] {
+            let layout = Layout {
+                encoding,
+                level,
+                ..Layout::default()
+            };
+            let mut fake = Fake::default();
+            let mut table =
+                Table::absent(&mut fake, start, 600 << 12, &layout, 3).expect("a table");
+            assert_eq!(table.pages(), 600);
+            let early = table.set(&mut fake, 0, 0x5000, true);
+            let refused = Err(Error::Mtt(MttError::NoIndex));
+            assert_eq!(early == refused, encoding == Encoding::Checked, "{early:?}");
+            table.clear(&mut fake, 0, 1).expect("cleared");
+            table.set_index(&mut fake, INDEX).expect("memory");
+            let before = fake.memory.clone();
+            for (page, address) in [(0, 0x5000), (511, 0x7000), (512, 0x9000), (599, 0xb000)] {
+                table.set(&mut fake, page, address, true).expect("an entry");
+                let va = start + (page << 12) + 5;
+                assert_eq!(walk(&fake, &table, start, va), address + 5);
+            }
+            let changed = fake.memory.chunks(8).zip(before.chunks(8));
+            assert_eq!(changed.filter(|(new, old)| new != old).count(), 4);
+            let read_only = table.set(&mut fake, 4, 0x5000, false);
+            let refused = Err(Error::Mtt(MttError::Writable));
+            assert_eq!(read_only == refused, encoding == Encoding::Raw);
+            for (first, count) in [(0, 5), (511, 2), (599, 1)] {
+                table.clear(&mut fake, first, count).expect("cleared");
+            }
+            assert_eq!(fake.memory, before, "all absent again");
+            for (first, count) in [(600, 1), (599, 2), (0, 0), (u64::MAX, 2)] {
+                let error = table.clear(&mut fake, first, count).expect_err("outside");
+                assert!(
+                    matches!(error, Error::Mtt(MttError::NoPage { .. })),
+                    "{error}"
+                );
+            }
+            let error = table.set(&mut fake, 1, 0x5800, true).expect_err("no page");
+            assert!(
+                matches!(error, Error::Mtt(MttError::Unaligned { .. })),
+                "{error}"
+            );
+            table.free(&mut fake);
+            assert!(fake.taken.is_empty());
+        }
+    }
+    for (start, length) in [(start, 0), (u64::MAX, 2)] {
+        let mut fake = Fake::default();
+        let error = Table::absent(&mut fake, start, length, &Layout::default(), 3);
+        assert!(
+            matches!(error, Err(Error::Mtt(MttError::Range { .. }))),
+            "{error:?}"
+        );
+    }
+}
+
+/// What an entry of encoding CHECKED cannot hold; and entries of two places are not the same.
+#[test]
+fn checked_entries() {
+    for address in [0, 1 << 52, u64::MAX, 0x1001, 0xfff] {
+        let entry = checked_entry(address, true, Place::default());
+        assert_eq!(entry, Err(MttError::CheckedAddress { address }));
+    }
+    let place = Place {
+        index: INDEX,
+        number: 7,
+        level: 1,
+    };
+    let entry = checked_entry(0x000f_ffff_ffff_f000, false, place).expect("an entry");
+    assert_eq!(checked(entry, 7, 1), 0x000f_ffff_ffff_f001);
+    for other in [
+        Place { index: 1, ..place },
+        Place { number: 6, ..place },
+        Place { level: 2, ..place },
+    ] {
+        let moved = checked_entry(0x000f_ffff_ffff_f000, false, other).expect("an entry");
+        assert_ne!(moved, entry);
+    }
+    let layout = Layout {
+        encoding: Encoding::Checked,
+        ..Layout::default()
+    };
+    for address in [0, 1 << 52] {
+        let runs = one(address, 0x1000);
+        let error = build(&runs, 0x1000, 0x1000, layout).expect_err("refused");
+        assert_eq!(error, MttError::CheckedAddress { address });
+    }
 }

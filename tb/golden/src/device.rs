@@ -5,8 +5,12 @@
 //! A command is executed by [`Device::step`], one for each call, so that a driver has to wait as it
 //! has to with hardware. The true pages of a region are handed in with [`Device::expect_pages`]; the
 //! tables in memory are never looked at.
+//!
+//! A request that meets a page fault is held until the host's answer, as in hardware:
+//! [`Device::poll`] then has its beats. There is no traffic that would starve a client, so of the
+//! reasons not to wait only a fence, a stop and the want of a slot are left.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::codec::MPT_BYTES;
 use crate::frames::Translation;
@@ -14,7 +18,8 @@ use crate::keys::KeyMaker;
 use crate::mem::PhysMem;
 use crate::queue::{self, Slot, SLOT_BYTES};
 use crate::regs;
-use crate::types::{Beat, CmdOp, Command, Completion, Request, Status, Syndrome};
+use crate::types::LEVEL_FLAT;
+use crate::types::{flag, Beat, CmdOp, Command, Completion, Op, Request, Status, Syndrome};
 use crate::unit::Golden;
 
 /// A register access that is answered SLVERR.
@@ -24,8 +29,11 @@ pub struct Slverr(pub u16);
 
 /// What [`regs::CAP`] reads: the sizes of the configuration `small`.
 const CAP: u32 = 2 | 3 << 4 | 4 << 7 | 4 << 10 | 5 << 16 | 1 << 20 | 5 << 22 | 2 << 26 | 1 << 30;
-/// What [`regs::CAP2`] reads: queues, fast registration, 17 counters, 4 entries of the log.
-const CAP2: u32 = 1 | 1 << 1 | 17 << 8 | 4 << 16;
+/// Slots for page faults.
+const FAULT_SLOTS: usize = 4;
+/// What [`regs::CAP2`] reads: queues, fast registration, encoding CHECKED, 19 counters, 4 entries of
+/// the log, slots for page faults.
+const CAP2: u32 = 1 | 1 << 1 | 1 << 7 | 19 << 8 | 4 << 16 | (FAULT_SLOTS as u32) << 24;
 /// Levels that [`CAP`] tells.
 const MAX_LEVELS: u8 = 3;
 
@@ -52,6 +60,15 @@ impl Queues {
     }
 }
 
+/// A page fault that nobody has taken yet: the registers that tell it.
+#[derive(Clone, Copy, Debug)]
+struct Fault {
+    slot: usize,
+    info: u32,
+    page: u64,
+    high: u32,
+}
+
 /// The unit with its registers.
 #[derive(Debug)]
 pub struct Device {
@@ -69,6 +86,12 @@ pub struct Device {
     ready_answers: VecDeque<Completion>,
     pages: VecDeque<Option<Translation>>,
     log: VecDeque<u32>,
+    faults: VecDeque<Fault>,
+    /// Slots whose fault has no answer yet.
+    slots: BTreeSet<usize>,
+    /// Requests that wait for PAGE_READY, by slot.
+    waiting: BTreeMap<usize, (u32, Request)>,
+    answers: VecDeque<(u32, Vec<Beat>)>,
     clock: u64,
 }
 
@@ -81,8 +104,10 @@ impl Default for Device {
 impl Device {
     /// A unit after its reset.
     pub fn new() -> Self {
+        let mut golden = Golden::new(KeyMaker::new([0; 4], [0; 4], false), 1, MAX_LEVELS);
+        golden.build_with(true, FAULT_SLOTS);
         Self {
-            golden: Golden::new(KeyMaker::new([0; 4], [0; 4], false), 1, MAX_LEVELS),
+            golden,
             hold_fences: false,
             fail_clearing: false,
             values: BTreeMap::new(),
@@ -93,6 +118,10 @@ impl Device {
             ready_answers: VecDeque::new(),
             pages: VecDeque::new(),
             log: VecDeque::new(),
+            faults: VecDeque::new(),
+            slots: BTreeSet::new(),
+            waiting: BTreeMap::new(),
+            answers: VecDeque::new(),
             clock: 0,
         }
     }
@@ -162,6 +191,11 @@ impl Device {
             },
             regs::CMDQ_HEAD => queue.map_or(0, |q| q.head.into()),
             regs::CPLQ_TAIL => queue.map_or(0, |q| q.written.into()),
+            regs::FAULT_COUNT => self.faults.len() as u32,
+            regs::FAULT_INFO => self.faults.front().map_or(0, |fault| fault.info),
+            regs::FAULT_PAGE_LO => self.faults.front().map_or(0, |fault| fault.page as u32),
+            regs::FAULT_PAGE_HI => self.faults.front().map_or(0, |fault| fault.high),
+            regs::FAULT_POP => 0,
             _ => {
                 let entry = |n: u16| offset == regs::LOG + 4 * n;
                 if let Some(n) = (0..4).find(|n| entry(*n)) {
@@ -199,6 +233,14 @@ impl Device {
                 *self.values.entry(offset).or_default() &= !value;
             }
             regs::CLIENT_RESET => {}
+            regs::FAULT_POP => {
+                if value & regs::fault_pop::POP != 0 {
+                    if let Some(fault) = self.faults.pop_front() {
+                        let told = self.golden.fault_told(fault.slot);
+                        debug_assert!(told.is_ok(), "{told:?}");
+                    }
+                }
+            }
             _ => {
                 self.values.insert(offset, value);
             }
@@ -212,6 +254,7 @@ impl Device {
         if value & regs::ctrl::ENABLE == 0 {
             self.values.insert(regs::CTRL, value);
             self.clearing = false;
+            self.end_waits();
             self.golden.disabled(self.clock);
             return Ok(());
         }
@@ -239,6 +282,8 @@ impl Device {
         self.golden.configure(keys, size);
         self.golden.allow_phys(value & regs::ctrl::PHYS != 0);
         self.golden.enable(self.clock);
+        self.faults.clear();
+        self.slots.clear();
         self.clearing = true;
         self.values.insert(regs::CTRL, value);
         Ok(())
@@ -361,6 +406,9 @@ impl Device {
     fn execute(&mut self, command: &Command, pages: Option<Translation>) -> Completion {
         let expected = self.golden.begin(command, pages, self.clock);
         let pending = Completion::plain(command.id, command.op, Status::Pending);
+        if expected.status == Status::Ok && queue::may_pend(command.op) {
+            self.end_waits();
+        }
         if self.hold_fences
             && expected.status == Status::Ok
             && queue::may_pend(command.op)
@@ -373,7 +421,43 @@ impl Device {
         // The reference always takes back what it has foretold.
         let taken = self.golden.complete(&expected, self.clock);
         debug_assert!(taken.is_ok(), "{taken:?}");
+        if command.op == CmdOp::PageReady.code() && expected.status == Status::Ok {
+            let slot = command.key.0 as usize;
+            self.slots.remove(&slot);
+            if let Some((client, request)) = self.waiting.remove(&slot) {
+                let refused = command.flags & flag::REFUSE != 0;
+                self.look_again(client, request, refused.then_some(Syndrome::MttAbsent));
+            }
+        }
         expected
+    }
+
+    /// A held request goes on. `end`: how it ends if its page is still not there; `None`: it is held
+    /// again.
+    fn look_again(&mut self, client: u32, request: Request, end: Option<Syndrome>) {
+        let mut beats = self.beats(&request);
+        let fault = beats.last().is_some_and(|b| b.syndrome == Syndrome::Retry);
+        match (fault, end) {
+            (true, None) => {
+                if let Some(beats) = self.hold(client, &request, beats) {
+                    self.answers.push_back((client, beats));
+                }
+                return;
+            }
+            (true, Some(syndrome)) => beats.iter_mut().rev().take(1).for_each(|beat| {
+                beat.syndrome = syndrome;
+            }),
+            (false, _) => {}
+        }
+        self.count(client, &request, &beats);
+        self.answers.push_back((client, beats));
+    }
+
+    /// No request waits for the host any more. The slots stay in use.
+    fn end_waits(&mut self) {
+        for (client, request) in std::mem::take(&mut self.waiting).into_values() {
+            self.look_again(client, request, Some(Syndrome::Retry));
+        }
     }
 
     /// Ends the fences that were held: their final completions come.
@@ -399,6 +483,7 @@ impl Device {
         put("status", answer.status.code().into());
         put("lkey", answer.lkey.0.into());
         put("rkey", answer.rkey.0.into());
+        put("index", answer.index.into());
         put("cmdq_head", queues.head.into());
         put("phase", queues.phase.into());
         if answer.op == CmdOp::Query.code() && answer.status == Status::Ok {
@@ -412,9 +497,82 @@ impl Device {
         }
     }
 
-    /// A request of a client: its beats, and what it does to counters and log.
+    /// A request of a client: its beats. None of them are there if it waits for the answer to a page
+    /// fault: then [`Device::poll`] will have them.
     pub fn request(&mut self, client: u32, request: &Request) -> Vec<Beat> {
-        let beats: Vec<Beat> = self.golden.judge(request).beats(request).collect();
+        self.start(client, request).unwrap_or_default()
+    }
+
+    /// A request of a client, whose beats [`Device::poll`] will have.
+    pub fn issue(&mut self, client: u32, request: &Request) {
+        if let Some(beats) = self.start(client, request) {
+            self.answers.push_back((client, beats));
+        }
+    }
+
+    /// The beats of a request of [`Device::issue`], or of one that was held.
+    pub fn poll(&mut self, client: u32) -> Option<Vec<Beat>> {
+        let place = self.answers.iter().position(|(of, _)| *of == client)?;
+        self.answers.remove(place).map(|(_, beats)| beats)
+    }
+
+    fn beats(&self, request: &Request) -> Vec<Beat> {
+        self.golden.judge(request).beats(request).collect()
+    }
+
+    fn start(&mut self, client: u32, request: &Request) -> Option<Vec<Beat>> {
+        let beats = self.beats(request);
+        match beats.last() {
+            Some(beat) if beat.syndrome == Syndrome::Retry => self.hold(client, request, beats),
+            _ => {
+                self.count(client, request, &beats);
+                Some(beats)
+            }
+        }
+    }
+
+    /// A request that meets a page fault: it is told, if there is a slot, and waits, if it may.
+    fn hold(&mut self, client: u32, request: &Request, beats: Vec<Beat>) -> Option<Vec<Beat>> {
+        let region = self.golden.judge(request).region;
+        let free = (0..FAULT_SLOTS).find(|slot| !self.slots.contains(slot));
+        let may_wait = self.held.is_empty() && self.enabled();
+        if let (Some(slot), Some(region)) = (free, region) {
+            let first = request
+                .va
+                .wrapping_sub(region.base())
+                .wrapping_add(region.first_offset());
+            let before = match region.level {
+                LEVEL_FLAT => region.frame[0] >> 3 & 0x1ff,
+                _ => 0,
+            };
+            let page = (first >> region.log_page) + beats.len() as u64 - 1 + before;
+            let bit = |on, bit| if on { bit } else { 0 };
+            let writes = request.operation().is_some_and(Op::writes);
+            self.slots.insert(slot);
+            self.faults.push_back(Fault {
+                slot,
+                info: region.index
+                    | bit(writes, regs::fault_info::WRITE)
+                    | (slot as u32) << regs::fault_info::SLOT.trailing_zeros()
+                    | regs::fault_info::VALID,
+                page,
+                high: (page >> 32) as u32
+                    | u32::from(request.tag) << regs::fault_page_hi::TAG.trailing_zeros()
+                    | client << regs::fault_page_hi::CLIENT.trailing_zeros()
+                    | bit(may_wait, regs::fault_page_hi::HELD),
+            });
+            self.set(regs::INT_STATUS, regs::int_status::PAGE_FAULT);
+            if may_wait {
+                self.waiting.insert(slot, (client, *request));
+                return None;
+            }
+        }
+        self.count(client, request, &beats);
+        Some(beats)
+    }
+
+    /// What an answer does to counters and log.
+    fn count(&mut self, client: u32, request: &Request, beats: &[Beat]) {
         let mut count = |offset: u16| {
             let value = self.values.entry(offset).or_default();
             *value = value.wrapping_add(1);
@@ -435,7 +593,6 @@ impl Device {
             self.values.insert(regs::LOG_COUNT, number.wrapping_add(1));
             self.set(regs::INT_STATUS, regs::int_status::REFUSED);
         }
-        beats
     }
 }
 

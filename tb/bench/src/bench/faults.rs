@@ -75,6 +75,8 @@ pub(super) struct Faults {
     interrupt: bool,
     /// There may be more to take, without another interrupt.
     more: bool,
+    /// What a host has read last: FAULT_INFO, FAULT_PAGE_LO and FAULT_PAGE_HI.
+    read: [u32; 3],
 }
 
 impl Faults {
@@ -182,6 +184,28 @@ impl Bench {
         let fault = self.judge_fault(fault)?;
         self.faults.open.push(fault);
         Ok(Some(fault))
+    }
+
+    /// A host has read a register.
+    pub(super) fn fault_read(&mut self, address: u16, value: u32) {
+        let registers = [regs::FAULT_INFO, regs::FAULT_PAGE_LO, regs::FAULT_PAGE_HI];
+        if let Some(place) = registers.iter().position(|register| *register == address) {
+            self.faults.read[place] = value;
+        }
+    }
+
+    /// A host has taken the page fault that it has read.
+    pub(super) fn fault_popped(&mut self) -> Result<(), BenchError> {
+        let [info, low, high] = std::mem::take(&mut self.faults.read);
+        match PageFault::from_registers(info, low, high, self.clock) {
+            None => self.mismatch("FAULT_POP without a page fault that was read before".into()),
+            Some(fault) => {
+                self.faults.told += 1;
+                let fault = self.judge_fault(fault)?;
+                self.faults.open.push(fault);
+                Ok(())
+            }
+        }
     }
 
     /// Waits until a page fault waits, and takes it.

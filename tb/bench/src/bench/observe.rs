@@ -58,7 +58,7 @@ impl Bench {
                     self.axi.set_queues(0..0, 0..0);
                 }
             }
-            _ => {}
+            _ => self.fault_read(address, value),
         }
         Ok(value)
     }
@@ -86,7 +86,10 @@ impl Bench {
         }
         self.write_register(mem, address, value)?;
         self.written.insert(address, value);
-        Ok(())
+        match address {
+            regs::FAULT_POP if value & regs::fault_pop::POP != 0 => self.fault_popped(),
+            _ => Ok(()),
+        }
     }
 
     fn host_control(&mut self, mem: &mut PhysMem, value: u32) -> Result<(), BenchError> {

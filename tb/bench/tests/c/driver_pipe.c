@@ -10,6 +10,10 @@
 //   s ADDRESS HEX         answered by   .
 //   i                     answered by   .        (time goes on)
 //   k KEY VA              answered by   the syndrome of a remote read of 8 bytes
+//   t                     answered by   .        (the next command brings an on-demand table)
+//   p PAGE ADDRESS        answered by   .        (what the table has there; 0: nothing)
+//   q KEY VA              answered by   .        (such a read that may have to wait)
+//   a                     answered by   its syndrome | -
 //   e TEXT                the end; not answered
 
 #include <inttypes.h>
@@ -24,6 +28,7 @@
 #define COMMANDS_AT 0x9000100000u
 #define COMPLETIONS_AT 0x9000110000u
 #define MPT_AT 0x9000200000u
+#define TABLE_AT 0x9000300000u
 #define PD 0x2au
 #define START 0x7f0000001000u
 
@@ -128,6 +133,66 @@ static void try_key(const char *name, uint32_t key, uint64_t va, unsigned long s
   if (strtoul(answer(), NULL, 10) != syndrome) fail(name, (int)strtol(line, NULL, 10));
 }
 
+static void tell(const char *text) {
+  printf("%s\n", text);
+  answer();
+}
+
+// Makes a page of the flat table present, or absent with address 0.
+static void set_page(uint32_t index, uint64_t page, uint64_t address) {
+  const uint64_t entry = address ? tpt_checked_entry(address, true, index, page, 1) : 0;
+  printf("p %" PRIx64 " %" PRIx64 "\n", page, address);
+  answer();
+  store(TABLE_AT + 8 * page, &entry, sizeof entry);
+}
+
+// A read that meets an absent page: the fault, the page, the answer to the read.
+static void page_fault(uint16_t id, const struct tpt_cplq_slot *region, uint64_t page,
+                       uint64_t address, unsigned long syndrome) {
+  struct tpt_fault fault;
+  int found = 0;
+  printf("q %" PRIx32 " %" PRIx64 "\n", region->rkey, START + page * 0x1000 + 0x40);
+  answer();
+  for (int polls = 0; polls < 1000 && found == 0; polls++) {
+    idle(NULL);
+    found = tpt_take_fault(&driver, &fault);
+  }
+  if (found != 1) fail("no page fault", found);
+  if (fault.index != region->index || fault.page != page || fault.write || !fault.held) {
+    fail("another page fault", fault.slot);
+  }
+  printf("a\n");
+  if (answer()[0] != '-') fail("an answer before the page", 0);
+  if (address) set_page(region->index, page, address);
+  run("PAGE_READY", tpt_page_ready(id, fault.slot, address ? 0 : TPT_FLAG_REFUSE), TPT_STS_OK);
+  for (int polls = 0; polls < 1000; polls++) {
+    printf("a\n");
+    if (answer()[0] != '-') break;
+    idle(NULL);
+  }
+  if (line[0] == '-' || strtoul(line, NULL, 10) != syndrome) fail("the read", (int)page);
+}
+
+static void page_faults(void) {
+  uint16_t id = 1000;
+  const uint64_t none[8] = {0};
+  const struct tpt_table table = {12, 5, 12, TPT_ENC_CHECKED, {TABLE_AT, 0, 0, 0}};
+  store(TABLE_AT, none, sizeof none);
+  tell("t");
+  struct tpt_cplq_slot region = run(
+      "REG_MR on demand", tpt_reg_mr(id++, PD, 0x47, START, 0x8000, &table), TPT_STS_OK);
+  page_fault(id++, &region, 3, 0x777000, 0);
+  try_key("present", region.rkey, START + 0x3ff8, 0);
+  page_fault(id++, &region, 5, 0, 12);
+  set_page(region.index, 3, 0);
+  run("INVALIDATE_RANGE", tpt_invalidate_range(id++, region.lkey, PD, START + 0x3000, 0x1000),
+      TPT_STS_OK);
+  page_fault(id++, &region, 3, 0x999000, 0);
+  run("PAGE_READY of no fault", tpt_page_ready(id++, 0, 0), TPT_STS_KEY_STATE);
+  run("DEREG_MR", tpt_dereg_mr(id++, region.lkey, PD), TPT_STS_OK);
+  if (tpt_checked_entry(1ull << 52, true, 1, 0, 1) != 0) fail("an address of 2^52", 0);
+}
+
 int main(void) {
   struct tpt_io io = {NULL, read32, write32, write_barrier, read_barrier, idle};
   struct tpt_config config = {0};
@@ -177,6 +242,7 @@ int main(void) {
     run("DEREG_MR", tpt_dereg_mr(id++, region.lkey, PD), TPT_STS_OK);
     try_key("deregistered", region.rkey, START, 3);
   }
+  page_faults();
   error = tpt_stop(&driver);
   if (error) fail("stop", error);
   printf("e ok\n");

@@ -169,6 +169,7 @@ impl Fake {
         put(cplq_slot::STATUS, &[raw.status]);
         put(cplq_slot::LKEY, &raw.lkey.to_le_bytes());
         put(cplq_slot::RKEY, &raw.rkey.to_le_bytes());
+        put(cplq_slot::INDEX, &raw.lkey.to_le_bytes());
         put(cplq_slot::CMDQ_HEAD, &head.to_le_bytes());
         put(cplq_slot::PHASE, &[phase]);
         put(cplq_slot::ENTRY, &[0x5a; 64]);
