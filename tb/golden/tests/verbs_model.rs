@@ -722,6 +722,11 @@ impl Run {
         let (command, answer) = (&self.model.commands[n].0, &self.model.answers[n]);
         let mut done = Completion::plain(command.id, command.op, answer.0);
         (done.lkey, done.rkey) = (answer.1, answer.2);
+        // The index is that of the keys.
+        let made = [done.lkey, done.rkey]
+            .into_iter()
+            .find(|key| *key != Key::NONE);
+        done.index = made.map_or(0, |key| self.unit.keys().decode(key).1);
         if command.op == CmdOp::Query.code() && answer.0 == Status::Ok {
             // The entry itself is judged elsewhere: the unit says what it expects.
             let wrong = Completion::plain(command.id, command.op, Status::BadOp);

@@ -344,6 +344,7 @@ fn a_row_of_commands() {
         status: Status::Ok,
         lkey,
         rkey,
+        index: unit.keys().decode(lkey).1,
         ..early
     };
     assert_eq!(unit.complete(&late, 23), Ok(Outcome::Finished));
@@ -352,6 +353,7 @@ fn a_row_of_commands() {
     let made = Completion {
         status: Status::Ok,
         rkey: Key::new(window.rkey.field(), 0x3c),
+        index: window.index,
         ..bound
     };
     assert_eq!(unit.complete(&made, 27), Ok(Outcome::Finished));
