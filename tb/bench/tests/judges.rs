@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use tpt_bench::axi::{AxiConfig, AxiMem, Fault, FaultOn};
-use tpt_bench::rig::{Rig, Spec};
+use tpt_bench::paging::Pager;
+use tpt_bench::rig::{PagedMr, Rig, Spec, PAGED_RIGHTS};
 use tpt_bench::{BenchError, BenchOptions, Clocks, CommandExtra, Pattern, UnitConfig};
-use tpt_golden::frames::Page;
+use tpt_golden::frames::{Page, PagedList};
 use tpt_golden::mem::PhysMem;
 use tpt_golden::types::{Op, Status, Syndrome};
 use tpt_verilated::{AxiIn, AxiOut};
@@ -374,4 +375,86 @@ fn writes_reach_the_memory_by_their_response() {
             assert_eq!(word, n * 4 + beat as u32);
         }
     }
+}
+
+fn paged(rig: &mut Rig) -> Result<(Pager, PagedMr)> {
+    let pager = Pager::default();
+    let spec = spec().access(PAGED_RIGHTS);
+    let mr = rig.register_paged(&pager, spec)?;
+    rig.page_in(&pager, &mr, 0..8);
+    Ok((pager, mr))
+}
+
+#[test]
+fn an_old_page_after_its_invalidation_is_a_mismatch() -> Result {
+    let mut rig = rig()?;
+    let (_, mr) = paged(&mut rig)?;
+    rig.expect(0, mr.at(Op::RemoteRead, 3, 8), Syndrome::Ok)?;
+    // The host has taken it back, it says.
+    let now = rig.bench.clock();
+    mr.pages.set(3, Page::Absent, now);
+    rig.expect(0, mr.at(Op::RemoteRead, 3, 8), Syndrome::Ok)?;
+    mr.pages.invalidated(3..4, now, rig.bench.clock());
+    rig.run(5)?;
+    let error = rig.access(0, mr.at(Op::RemoteRead, 3, 8));
+    let wrong = matches!(error, Err(BenchError::Mismatch { .. }));
+    assert!(wrong, "{error:?}");
+    Ok(())
+}
+
+#[test]
+fn a_fault_of_a_page_that_is_there_is_a_mismatch() -> Result {
+    let mut rig = rig()?;
+    let (pager, mr) = paged(&mut rig)?;
+    let now = rig.bench.clock();
+    pager.clear(&mut rig.host.mem, mr.index, 3..4, now);
+    mr.pages.set(3, Page::at(PA), now);
+    rig.run(5)?;
+    rig.bench.issue(0, mr.at(Op::RemoteRead, 3, 8));
+    let error = rig.bench.wait_fault(&mut rig.host.mem);
+    let wrong = matches!(error, Err(BenchError::Mismatch { .. }));
+    assert!(wrong, "{error:?}");
+    Ok(())
+}
+
+#[test]
+fn a_slot_that_is_told_twice_is_a_mismatch() -> Result {
+    let mut rig = rig()?;
+    let (pager, mr) = paged(&mut rig)?;
+    for slot in 0..rig.bench.golden.fault_slots() {
+        assert_eq!(rig.bench.golden.fault_told(slot), Ok(()));
+    }
+    let now = rig.bench.clock();
+    pager.clear(&mut rig.host.mem, mr.index, 3..4, now);
+    rig.bench.issue(0, mr.at(Op::RemoteRead, 3, 8));
+    let error = rig.bench.wait_fault(&mut rig.host.mem);
+    let wrong = matches!(error, Err(BenchError::Mismatch { .. }));
+    assert!(wrong, "{error:?}");
+    Ok(())
+}
+
+/// The unit says RETRY or MTT_ABSENT where the host knows of no absent page.
+#[test]
+fn a_retry_of_a_page_that_is_there_is_a_mismatch() -> Result {
+    for refuse in [false, true] {
+        let mut rig = rig()?;
+        let (pager, mr) = paged(&mut rig)?;
+        let now = rig.bench.clock();
+        pager.clear(&mut rig.host.mem, mr.index, 3..4, now);
+        rig.bench.issue(0, mr.at(Op::RemoteRead, 3, 8));
+        let fault = rig.bench.wait_fault(&mut rig.host.mem)?;
+        // It was there all the time, it says now.
+        let pages = PagedList::new(12);
+        (0..8).for_each(|page| pages.set(page, Page::at(PA), 0));
+        pages.invalidated(0..8, 1, 1);
+        rig.bench.golden.set_pages(mr.index, Arc::new(pages));
+        let error = match refuse {
+            true => rig.page_ready(fault.slot, true).err(),
+            false => rig.bench.disable(&mut rig.host.mem).err(),
+        };
+        let error = error.or(rig.bench.wait_client(&mut rig.host.mem, 0).err());
+        let wrong = matches!(error, Some(BenchError::Mismatch { .. }));
+        assert!(wrong, "{error:?}");
+    }
+    Ok(())
 }

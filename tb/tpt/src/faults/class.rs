@@ -211,8 +211,14 @@ impl Class {
             } => match encoding {
                 // No redundancy.
                 Encoding::Raw | Encoding::Flagged => matches!(fault, MttFault::Zero),
-                // An encoding with a check value (CHECKED) has its arm here: OneBit, TwoBits, Zero,
-                // Swapped and Foreign.
+                Encoding::Checked => matches!(
+                    fault,
+                    MttFault::OneBit
+                        | MttFault::TwoBits
+                        | MttFault::Zero
+                        | MttFault::Swapped
+                        | MttFault::Foreign
+                ),
             },
             // No memory is changed: every answer is that of the golden reference, or a syndrome.
             _ => true,
@@ -226,6 +232,7 @@ impl Class {
             Class::Mtt { encoding, .. } => match encoding {
                 Encoding::Raw => "RAW",
                 Encoding::Flagged => "FLAGGED",
+                Encoding::Checked => "CHECKED",
             },
             _ => "-",
         }
