@@ -707,7 +707,7 @@ fn each_page_fault_has_one_answer() {
         ..Config::default()
     };
     let mut device = Device::start(&mut fake, &config, LIMIT).expect("a start");
-    let mut region = device
+    let region = device
         .reg_mr(&mut fake, &demand_args(Encoding::Checked), LIMIT)
         .expect("a region");
     assert!(region.index() != 0 && region.is_on_demand());

@@ -26,7 +26,7 @@ fn checked(word: u64, number: u64, level: u8) -> u64 {
         .chain(bits(index, 0, 8))
         .chain(bits(level.into(), 0, 3))
         .chain(bits(word, 12, 40))
-        .chain(bits(word, 0, 2).map(|bit| bit))
+        .chain(bits(word, 0, 2))
         .chain(bits(word, 52, 11))
         .chain(bits(word, 2, 10))
         .collect();
