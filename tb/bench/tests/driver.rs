@@ -1016,6 +1016,11 @@ fn page_faults<U: TestUnit>() -> Vec<String> {
             assert_eq!(done, Ok(()));
             assert_eq!(bed.answered(0), Err(Syndrome::MttAbsent));
 
+            // The first and the last page are in the region with a part only.
+            for page in [0, 600] {
+                assert_eq!(bed.unmap(&mut paged, page, 1), Ok(Progress::Done));
+            }
+
             // A page that goes: the next access is a fault, and gets another frame.
             assert_eq!(bed.unmap(&mut paged, 511, 2), Ok(Progress::Done));
             assert_eq!(paged.region.rkey(), key, "the keys stay");
