@@ -322,7 +322,7 @@ static inline struct tpt_cmdq_slot tpt_page_ready(uint16_t id, uint8_t slot, uin
 // completion has come.
 static inline struct tpt_cmdq_slot tpt_invalidate_range(uint16_t id, uint32_t lkey, uint32_t pd,
                                                         uint64_t start, uint64_t length) {
-  struct tpt_cmdq_slot slot = tpt_command(id, TPT_CMD_INVAL_RANGE, lkey, pd);
+  struct tpt_cmdq_slot slot = tpt_command(id, TPT_CMD_INVALIDATE_RANGE, lkey, pd);
   slot.start = start;
   slot.length = length;
   return slot;

@@ -34,7 +34,7 @@ extern "C" {
 #define TPT_CMD_DEALLOC_MW 10  // free it, bound or not
 #define TPT_CMD_REG_PHYS 11  // register a physical region, if CTRL.phys allows it
 #define TPT_CMD_PAGE_READY 12  // answer to a page fault: walk on, or refuse
-#define TPT_CMD_INVAL_RANGE 13  // end the use of old entries of an on-demand region
+#define TPT_CMD_INVALIDATE_RANGE 13  // end the use of old entries of an on-demand region
 
 // Values of `status`.
 #define TPT_STS_OK 0  // done

@@ -158,7 +158,7 @@ package tpt_pkg;
     CmdDeallocMw  = 4'd10,  // free it, bound or not
     CmdRegPhys    = 4'd11,  // register a physical region, if CTRL.phys allows it
     CmdPageReady  = 4'd12,  // answer to a page fault: walk on, or refuse
-    CmdInvalRange = 4'd13   // end the use of old entries of an on-demand region
+    CmdInvalidateRange = 4'd13   // end the use of old entries of an on-demand region
   } cmd_op_e;
 
   /// Bits of `flags` of a command.
@@ -420,7 +420,7 @@ package tpt_pkg;
   /// Commands that end something and may be answered PENDING before they are finished.
   function automatic logic cmd_may_pend(logic [3:0] op);
     return (op == CmdDeregMr) || (op == CmdReregMr) || (op == CmdInvalidate) ||
-           (op == CmdBindMw) || (op == CmdDeallocMw) || (op == CmdInvalRange);
+           (op == CmdBindMw) || (op == CmdDeallocMw) || (op == CmdInvalidateRange);
   endfunction
 
   /// What a passed check hands to the walk.

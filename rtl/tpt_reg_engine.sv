@@ -468,15 +468,15 @@ module tpt_reg_engine import tpt_pkg::*; #(
       is_fast_q    <= (op_next == CmdFastRegMr);
       is_bind_q    <= (op_next == CmdBindMw);
       is_query_q   <= (op_next == CmdQuery);
-      is_range_q   <= (op_next == CmdInvalRange) && (FaultSlots != 0);
+      is_range_q   <= (op_next == CmdInvalidateRange) && (FaultSlots != 0);
       is_answer_q  <= (op_next == CmdPageReady) && (FaultSlots != 0);
       is_make_q    <= (op_next == CmdRegMr) || (op_next == CmdAllocMr) ||
                       (op_next == CmdAllocMw) || (op_next == CmdRegPhys);
       is_end_q     <= (op_next == CmdDeregMr) || (op_next == CmdDeallocMw) ||
                       (op_next == CmdInvalidate) || (op_next == CmdReregMr) ||
-                      ((op_next == CmdInvalRange) && (FaultSlots != 0));
+                      ((op_next == CmdInvalidateRange) && (FaultSlots != 0));
       is_again_q   <= (op_next == CmdInvalidate) || (op_next == CmdReregMr) ||
-                      (op_next == CmdBindMw) || (op_next == CmdInvalRange);
+                      (op_next == CmdBindMw) || (op_next == CmdInvalidateRange);
     end
   end
 

@@ -1515,7 +1515,7 @@ impl Bench {
             let newborn = (index, region.first_gen);
             self.ended.retain(|(region, _)| *region != newborn);
         }
-        if command.operation() == Some(CmdOp::InvalRange) {
+        if command.operation() == Some(CmdOp::InvalidateRange) {
             let accepted = posted.as_ref().map_or(now, |posted| posted.accepted);
             self.range_invalidated(command, accepted, now)?;
         }

@@ -397,7 +397,7 @@ impl Rig {
         let to = (u128::from(base) + (u128::from(pages.end) << log_page)).min(end);
         Command {
             id: self.id(),
-            op: CmdOp::InvalRange.code(),
+            op: CmdOp::InvalidateRange.code(),
             key: mr.lkey,
             pd: spec.pd,
             start: from,

@@ -228,7 +228,6 @@ impl Bench {
             flat_offset: 8 * rng.below(512),
             lazy: pages > 20_000,
         };
-        let mut list = list;
         let written = Arc::new(list.clone());
         let mut table = Table::build(&mut self.host, &written, &shape, 3)
             .unwrap_or_else(|error| panic!("{shape:?} {pages}: {error}"));

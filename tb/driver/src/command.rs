@@ -107,7 +107,7 @@ pub fn may_pend(op: u8) -> bool {
                 | Op::Invalidate
                 | Op::BindMw
                 | Op::DeallocMw
-                | Op::InvalRange
+                | Op::InvalidateRange
         )
     )
 }

@@ -92,7 +92,7 @@ pub enum Op {
     /// Answer to a page fault: walk on, or refuse.
     PageReady = 12,
     /// End the use of old entries of an on-demand region.
-    InvalRange = 13,
+    InvalidateRange = 13,
 }
 
 impl Op {
@@ -110,7 +110,7 @@ impl Op {
         Op::DeallocMw,
         Op::RegPhys,
         Op::PageReady,
-        Op::InvalRange,
+        Op::InvalidateRange,
     ];
 
     /// The value with this code.
@@ -128,7 +128,7 @@ impl Op {
             10 => Some(Op::DeallocMw),
             11 => Some(Op::RegPhys),
             12 => Some(Op::PageReady),
-            13 => Some(Op::InvalRange),
+            13 => Some(Op::InvalidateRange),
             _ => None,
         }
     }
@@ -153,7 +153,7 @@ impl Op {
             Op::DeallocMw => "DEALLOC_MW",
             Op::RegPhys => "REG_PHYS",
             Op::PageReady => "PAGE_READY",
-            Op::InvalRange => "INVAL_RANGE",
+            Op::InvalidateRange => "INVALIDATE_RANGE",
         }
     }
 
@@ -172,7 +172,7 @@ impl Op {
             Op::DeallocMw => "free it, bound or not",
             Op::RegPhys => "register a physical region, if CTRL.phys allows it",
             Op::PageReady => "answer to a page fault: walk on, or refuse",
-            Op::InvalRange => "end the use of old entries of an on-demand region",
+            Op::InvalidateRange => "end the use of old entries of an on-demand region",
         }
     }
 }

@@ -315,7 +315,7 @@ impl Device {
         let table = region.demand_table()?;
         table.clear(p, first, count)?;
         let (start, length) = region.range(first, count);
-        let op = Op::InvalRange;
+        let op = Op::InvalidateRange;
         let command = Command {
             start,
             length,

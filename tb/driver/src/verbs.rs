@@ -159,7 +159,7 @@ impl Core {
     /// Its pages may come and go: it is alive, or pages are being taken out of it.
     pub(crate) fn pages_live(&self) -> Result<(), Error> {
         match self.waits {
-            Some((_, Op::InvalRange)) if !self.gone => Ok(()),
+            Some((_, Op::InvalidateRange)) if !self.gone => Ok(()),
             _ => self.live(),
         }
     }
@@ -619,7 +619,7 @@ impl Device {
                 region.core.lkey = completion.lkey;
                 region.core.rkey = completion.rkey;
             }
-            (Op::InvalRange, _) => {}
+            (Op::InvalidateRange, _) => {}
             _ => {
                 region.core.gone = true;
                 old = region.table.take();

@@ -231,7 +231,7 @@ pub fn may_pend(op: u8) -> bool {
                 | CmdOp::Invalidate
                 | CmdOp::BindMw
                 | CmdOp::DeallocMw
-                | CmdOp::InvalRange
+                | CmdOp::InvalidateRange
         )
     )
 }

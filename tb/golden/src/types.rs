@@ -292,7 +292,7 @@ coded_enum! {
         /// The answer to a page fault: the page is there, or will not come.
         PageReady = 12,
         /// End the use of old table entries of an on-demand region; the keys stay.
-        InvalRange = 13,
+        InvalidateRange = 13,
     }
 }
 

@@ -50,7 +50,7 @@ fn inval(lkey: Key, start: u64, length: u64) -> Command {
     Command {
         start,
         length,
-        ..named(CmdOp::InvalRange, lkey)
+        ..named(CmdOp::InvalidateRange, lkey)
     }
 }
 
@@ -318,7 +318,7 @@ fn invalidate_range_in_flight() {
         id,
         ..inval(done.lkey, START, 1)
     };
-    let answer = |id, status| Completion::plain(id, CmdOp::InvalRange.code(), status);
+    let answer = |id, status| Completion::plain(id, CmdOp::InvalidateRange.code(), status);
     assert_eq!(unit.begin(&command(5), None, 100).status, Status::Ok);
     let request = read(done.lkey, START, 8);
     assert_eq!(unit.judge(&request).syndrome, Syndrome::Ok, "the key lives");

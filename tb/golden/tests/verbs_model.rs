@@ -208,7 +208,7 @@ impl World {
         };
         match CmdOp::from_code(c.op).ok_or(Status::BadOp)? {
             // a unit without slots for page faults
-            CmdOp::PageReady | CmdOp::InvalRange => Err(Status::BadOp),
+            CmdOp::PageReady | CmdOp::InvalidateRange => Err(Status::BadOp),
             op @ (RegMr | RegPhys) => {
                 if op == RegMr {
                     Self::arguments(c, 4)?;

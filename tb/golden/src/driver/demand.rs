@@ -392,7 +392,7 @@ impl Driver {
         let id = self.new_id();
         let command = Command {
             id,
-            op: CmdOp::InvalRange.code(),
+            op: CmdOp::InvalidateRange.code(),
             key: mr.lkey,
             pd: mr.args.pd,
             start,
@@ -410,7 +410,7 @@ impl Driver {
         handle: ReclaimHandle,
         completion: &Completion,
     ) -> Result<ReclaimOutcome, DriverError> {
-        let status = match_status(handle.id, CmdOp::InvalRange, completion);
+        let status = match_status(handle.id, CmdOp::InvalidateRange, completion);
         if matches!(status, Ok(Status::Pending)) {
             return Ok(ReclaimOutcome::Pending(handle));
         }

@@ -50,7 +50,7 @@ impl Golden {
             }
             CmdOp::RegPhys => self.reg_phys(command)?,
             CmdOp::PageReady => Change::answer(self.page_ready(command)?),
-            CmdOp::InvalRange => self.inval_range(command)?,
+            CmdOp::InvalidateRange => self.invalidate_range(command)?,
         };
         Ok(Effect::Change(change))
     }
@@ -77,7 +77,7 @@ impl Golden {
         let right_kind = match op {
             CmdOp::DeregMr => matches!(kind, Kind::Mr | Kind::Frmr | Kind::Phys),
             CmdOp::ReregMr => kind == Kind::Mr,
-            CmdOp::InvalRange => kind == Kind::Mr && region.access.contains(Access::ON_DEMAND),
+            CmdOp::InvalidateRange => kind == Kind::Mr && region.access.contains(Access::ON_DEMAND),
             CmdOp::FastRegMr => kind == Kind::Frmr,
             CmdOp::Invalidate => kind == Kind::Frmr || kind.is_type2(),
             CmdOp::BindMw | CmdOp::DeallocMw => kind.is_window(),
@@ -239,9 +239,9 @@ impl Golden {
         Ok(slot)
     }
 
-    fn inval_range(&self, command: &Command) -> Result<Change, Status> {
+    fn invalidate_range(&self, command: &Command) -> Result<Change, Status> {
         refuse_if(self.fault_slots() == 0, Status::BadOp)?;
-        let (_, region) = self.named(command, CmdOp::InvalRange)?;
+        let (_, region) = self.named(command, CmdOp::InvalidateRange)?;
         refuse_if(command.length == 0, Status::BadLength)?;
         let end = u128::from(command.start) + u128::from(command.length);
         refuse_if(end > ADDRESS_SPACE, Status::BadWrap)?;
