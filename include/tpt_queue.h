@@ -38,7 +38,7 @@ extern "C" {
 
 // Values of `status`.
 #define TPT_STS_OK 0  // done
-#define TPT_STS_PENDING 1  // fence time ran out: keys dead, index and pins kept, more to come
+#define TPT_STS_PENDING 1  // fence time ran out: keep index and pins, more to come
 #define TPT_STS_BAD_OP 2  // unknown command
 #define TPT_STS_BAD_LENGTH 3  // length 0
 #define TPT_STS_BAD_WRAP 4  // start + length passes 2^64

@@ -24,8 +24,8 @@
 /// While the sequencer rests and none of these stages holds a beat of the same stream, the answer
 /// to a request of one page at the head of its stream goes from the walker straight into the queue.
 ///
-/// Segments are compared with the host windows in X4, if there are any; then none goes straight from
-/// the walker. One outside of them does not leave: its request ends there. Its other beats are
+/// Segments are compared with the host windows in X4, if there are any; then none goes straight
+/// from the walker. One outside of them does not leave: its request ends there. Its other beats are
 /// dropped, and the last one tells it.
 ///
 /// Client reset: no request or `done` is taken, beats are dropped until every context is free, then

@@ -148,6 +148,7 @@ module tpt_core
     $fatal(1, "tpt_core: Lanes must be 1, 2 or 4");
   end
   localparam int unsigned SlotW    = (FaultSlots > 1) ? $clog2(FaultSlots) : 0;
+  localparam int unsigned SlotBits = (SlotW > 0) ? SlotW : 1;
   localparam int unsigned AllSlots = FaultSlots * Lanes;
   if (FaultSlots > 32 || (FaultSlots & (FaultSlots - 1)) != 0) begin : g_bad_slots
     $fatal(1, "tpt_core: FaultSlots must be 0 or a power of two up to 32");
@@ -961,9 +962,9 @@ module tpt_core
       .fault_o       (ln_fault[l]),
       .stop_i        (stop_q),
       .taken_valid_i (fault_taken && 7'(fault.slot >> SlotW) == 7'(l)),
-      .taken_slot_i  (fault.slot[((SlotW > 0) ? SlotW : 1)-1:0]),
+      .taken_slot_i  ((FaultSlots > 1) ? fault.slot[SlotBits-1:0] : '0),
       .ans_valid_i   (ans_valid && 7'(ans_slot >> SlotW) == 7'(l)),
-      .ans_slot_i    (ans_slot[((SlotW > 0) ? SlotW : 1)-1:0]),
+      .ans_slot_i    ((FaultSlots > 1) ? ans_slot[SlotBits-1:0] : '0),
       .ans_refuse_i  (ans_refuse),
       .ans_ok_o      (ln_ans_ok[l]),
       .fault_clear_i (flush_valid),

@@ -34,7 +34,7 @@
 /// nothing has been handed out. If the line had been in the cache, it is read again first.
 ///
 /// Lines are tagged with {MPT index, generation, level, line number}: a line of an earlier
-/// registration of an index never matches. When the generation wraps the owner sweeps the index.
+/// registration of an index never matches. The owner sweeps the index twice in 256 generations.
 module tpt_mtt_walker
   import tpt_pkg::*;
 #(

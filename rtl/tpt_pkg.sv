@@ -175,7 +175,7 @@ package tpt_pkg;
   /// Status of a completion.
   typedef enum logic [4:0] {
     StsOk          = 5'd0,   // done
-    StsPending     = 5'd1,   // fence time ran out: keys dead, index and pins kept, more to come
+    StsPending     = 5'd1,   // fence time ran out: keep index and pins, more to come
     StsBadOp       = 5'd2,   // unknown command
     StsBadLength   = 5'd3,   // length 0
     StsBadWrap     = 5'd4,   // start + length passes 2^64
@@ -288,7 +288,7 @@ package tpt_pkg;
     logic [PdW-1:0]         pd;         // 87:64 protection domain; own index (free list)
     logic                   rsvd1;      // 63 0
     logic [IndexW-17:0]     index_hi;   // 62:56 index[22:16], 0 if FREE
-    logic [GenW-1:0]        gen;        // 55:48 generation, counts the registrations of the index
+    logic [GenW-1:0]        gen;        // 55:48 generation: registrations, invalidations of ranges
     logic [7:0]             rkey_tag;   // 47:40 low byte of the R_Key
     logic [7:0]             lkey_tag;   // 39:32 low byte of the L_Key
     logic                   rsvd0;      // 31 0

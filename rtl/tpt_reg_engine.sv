@@ -70,8 +70,10 @@
 /// is the next one, `pd` the index itself); head, tail and length are registers. If the index that
 /// is at its end is freed once more, because memory has brought back an old entry of it, the list
 /// stays as it is. A generation counts the registrations of
-/// an index; when it wraps to 0, or is used again because the write of a REG has failed, the MTT
-/// cache is swept of the index before it becomes valid.
+/// an index, and the invalidations of ranges. At 0 and at 128, and when one is used again because
+/// the write of a REG has failed, the MTT cache is swept of the index before it is used. Twice in a
+/// round, because requests under way during an INVALIDATE_RANGE may bring lines of the old
+/// generation in behind the sweep.
 ///
 /// **Errors.** Every memory error ends in StsBus, never in a hang:
 /// * REG, DEREG, REREG, first write fails: the old entry is written again, and everything is as it
@@ -188,6 +190,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   end
 
   localparam int unsigned QueW = $clog2(FenceDepth);
+  localparam logic [31:0] LastSlot = (FaultSlots != 0) ? 32'(FaultSlots) - 32'd1 : 32'd0;
 
   // ---------------------------------------------------------------------------------------------
   // Types
@@ -1438,10 +1441,12 @@ module tpt_reg_engine import tpt_pkg::*; #(
         if (!active) fin_status = StsDisabled;
         else if (is_rereg_q && (cmd_q.rereg == 3'd0)) fin_status = StsBadRereg;
         else if (is_phys_q && !phys_i) fin_status = StsPrivilege;
-        else if (is_answer_q && (cmd_q.key >= 32'(FaultSlots))) fin_status = StsKeyIndex;
+        else if (is_answer_q && (cmd_q.key > LastSlot)) fin_status = StsKeyIndex;
         else if (is_answer_q) begin
-          fin     = 1'b0;
-          state_d = StAnswer;
+          // Not to be begun again: when nothing before it can be undone any more.
+          fin = 1'b0;
+          if (posted_none) state_d = StAnswer;
+          else if (fix_q) state_d = StIdle;
         end else if (!(is_make_q || is_end_q || is_fast_q || is_bind_q || is_query_q)) begin
           fin_status = StsBadOp;
         end else begin
@@ -1523,7 +1528,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
             fin_status = StsMptBad;
           end else if (!gen_fields_valid) begin
             state_d = StResult;
-          end else if (is_rereg_q && (cur_q.gen == '0)) begin
+          end else if (is_rereg_q && (cur_q.gen[GenW-2:0] == '0)) begin
             state_d = StSweep;
           end else begin
             state_d = is_inv_q ? StWrCrc : StWrSet;
@@ -1677,7 +1682,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
               state_d   = StKeyDec;
             end
           end else if ((is_make_q || is_fast_q || is_range_q) &&
-                       ((&cur_gen) || (is_make_q && again_q))) begin
+                       ((&cur_gen[GenW-2:0]) || (is_make_q && again_q))) begin
             state_d = StSweep;
           end else begin
             state_d = StWrCrc;

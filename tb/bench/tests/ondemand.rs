@@ -789,6 +789,61 @@ fn generations_wrap() -> Result {
     Ok(())
 }
 
+/// Requests that are on their way while the generation wraps bring lines of the old one into the
+/// cache behind its sweep. They must be gone when that generation comes again.
+#[test]
+fn generations_wrap_under_traffic() -> Result {
+    let (mut rig, pager) = served()?;
+    let mr = rig.register_paged(&pager, spec(64, 1))?;
+    let request = mr.at(Op::RemoteRead, 21, 8);
+    let count_up = |rig: &mut Rig, to: u8| -> Result {
+        while rig.bench.golden.slot(mr.index).1 != to {
+            let command = rig.invalidate_command(&mr, 3..4);
+            let done = rig.command(command, CommandExtra::default())?;
+            assert_eq!(done.status, Status::Ok);
+        }
+        Ok(())
+    };
+    rig.expect(0, request, Syndrome::Ok)?;
+    count_up(&mut rig, 255)?;
+    for _ in 0..600 {
+        rig.bench.issue(0, request);
+    }
+    count_up(&mut rig, 0)?;
+    rig.wait_idle()?;
+    // Page 40 gets the frame of page 21.
+    let done = rig.reclaim(&pager, &mr, 21..22)?;
+    assert_eq!(done.status, Status::Ok);
+    rig.expect(0, mr.at(Op::RemoteRead, 40, 8), Syndrome::Ok)?;
+    count_up(&mut rig, 255)?;
+    rig.expect(0, request, Syndrome::Ok)?;
+    Ok(())
+}
+
+/// An answer behind a command whose write fails is given once.
+#[test]
+fn an_answer_behind_a_failed_write() -> Result {
+    let (mut rig, pager) = rig()?;
+    let mr = rig.register_paged(&pager, spec(64, 1))?;
+    rig.bench.issue(0, mr.at(Op::RemoteRead, 20, 8));
+    let fault = take(&mut rig)?;
+    rig.page_in(&pager, &mr, 20..21);
+    let spec = Spec::new(START, 4 << 12, 12, PA).level(1);
+    let table = rig.build_table(&spec);
+    let reg = rig.reg_command(&spec, &table);
+    let entry = rig.bench.entry_address(mr.index + 1);
+    rig.bench
+        .axi
+        .inject(Fault::once(entry..entry + 64, FaultOn::Write));
+    rig.bench.post(reg, Rig::pages(&spec));
+    assert_eq!(rig.page_ready(fault.slot, false)?, Status::Ok);
+    let done = rig.bench.wait_completion(&mut rig.host.mem, reg.id)?;
+    assert_eq!(done.status, Status::Bus);
+    assert_eq!(answers(&mut rig, 0)?, [Syndrome::Ok]);
+    table.free(&mut rig.host);
+    Ok(())
+}
+
 /// Memory that refuses the first write of the entry: BUS, and the region goes on.
 #[test]
 fn bus_error_of_the_entry() -> Result {

@@ -183,7 +183,7 @@ impl Op {
 pub enum Status {
     /// Done.
     Ok = 0,
-    /// Fence time ran out: keys dead, index and pins kept, more to come.
+    /// Fence time ran out: keep index and pins, more to come.
     Pending = 1,
     /// Unknown command.
     BadOp = 2,
@@ -370,7 +370,7 @@ impl Status {
     pub const fn meaning(self) -> &'static str {
         match self {
             Status::Ok => "done",
-            Status::Pending => "fence time ran out: keys dead, index and pins kept, more to come",
+            Status::Pending => "fence time ran out: keep index and pins, more to come",
             Status::BadOp => "unknown command",
             Status::BadLength => "length 0",
             Status::BadWrap => "start + length passes 2^64",
