@@ -924,6 +924,7 @@ fn commands_are_judged_as_of_now_too() {
         status: Status::Ok,
         lkey,
         rkey,
+        index: 1,
         ..full
     };
     assert_eq!(unit.complete(&late, 13), Ok(Outcome::Finished));

@@ -1218,6 +1218,8 @@ impl World {
 
     /// Takes a fault, if one waits. Pages that the host makes present are in `frames`.
     fn answer_wrongly(&mut self, pager: &Pager, frames: u64) -> Result {
+        // The bench knows of a fault when FAULT_POP is answered: no PAGE_READY may come between.
+        self.wait_commands()?;
         let (bench, mem) = (&mut self.rig.bench, &mut self.rig.host.mem);
         let Some(fault) = bench.take_fault(mem)? else {
             return Ok(());
@@ -1275,6 +1277,7 @@ impl World {
     /// Refuses every fault until no request is inside, and none is told any more.
     fn refuse_faults(&mut self) -> Result {
         for _ in 0..2000 {
+            self.wait_commands()?;
             let (bench, mem) = (&mut self.rig.bench, &mut self.rig.host.mem);
             let none = bench.take_fault(mem)?.is_none();
             for fault in bench.unanswered_faults() {
