@@ -559,6 +559,17 @@ impl Model {
             .collect()
     }
 
+    /// Notes what commands behind `n` answer if `n` is executed only now.
+    fn note_late(&mut self, n: usize) {
+        let late = self.later(n);
+        let (_, answers) = self.replay(&late);
+        for (m, answer) in answers.into_iter().enumerate().skip(n + 1) {
+            if self.commands[m].1 == Stand::Begun {
+                self.ever[m].push(answer.0);
+            }
+        }
+    }
+
     fn set(&mut self, log: Vec<Event>) {
         let (_, answers) = self.replay(&log);
         // What is finished has had its answer.
@@ -722,18 +733,24 @@ impl Run {
         let (command, answer) = (&self.model.commands[n].0, &self.model.answers[n]);
         let mut done = Completion::plain(command.id, command.op, answer.0);
         (done.lkey, done.rkey) = (answer.1, answer.2);
-        // The index is that of the keys.
-        let made = [done.lkey, done.rkey]
+        // The index goes with the keys: a window has only the R_Key.
+        let made = [answer.1, answer.2]
             .into_iter()
             .find(|key| *key != Key::NONE);
-        done.index = made.map_or(0, |key| self.unit.keys().decode(key).1);
+        done.index = made.map_or(0, |key| self.model.maker.decode(key).1);
         if command.op == CmdOp::Query.code() && answer.0 == Status::Ok {
-            // The entry itself is judged elsewhere: the unit says what it expects.
+            // The entry itself is judged elsewhere: the unit says what it expects, at first as of the
+            // beginning of the command, then as of now.
             let wrong = Completion::plain(command.id, command.op, Status::BadOp);
-            if let Err(CompletionError::Wrong { expected, .. }) =
-                self.unit.clone().complete(&wrong, self.clock)
-            {
-                done.entry = expected.entry;
+            let mut unit = self.unit.clone();
+            for _ in 0..2 {
+                if let Err(CompletionError::Wrong { expected, .. }) =
+                    unit.complete(&wrong, self.clock)
+                {
+                    if done.entry == [0; 64] {
+                        done.entry = expected.entry;
+                    }
+                }
             }
         }
         done
@@ -780,6 +797,8 @@ impl Run {
         if let Some(status) = refused {
             let outcome = self.unit.complete(&plain(status), self.clock);
             prop_assert_eq!(outcome, Ok(Outcome::Refused(status)));
+            // It may have been executed only now, and those behind it before it was taken back.
+            self.model.note_late(n);
             self.model.commands[n].1 = Stand::Void;
             // What is behind a command that is taken back is begun again.
             let mut log = match self.model.answers[n].0 {

@@ -456,6 +456,54 @@ fn queries_beside_unbindings() {
     assert!(unit.complete(&torn, 22).is_err());
 }
 
+/// A command that found no index is refused for a bus error: it was executed only when there was one. Of
+/// those behind it the first may have got that index then, or may have been too early for it, and then
+/// the second has it.
+#[test]
+fn an_index_that_comes_back_while_others_wait_for_it() {
+    let mut unit = Golden::enabled(keys(), 3, 3);
+    at(&mut unit, reg(), 1);
+    let window = at(&mut unit, alloc_mw(Kind::Mw1), 2).rkey;
+    let begin = |unit: &mut Golden, id, command, clock| {
+        let command = Command { id, ..command };
+        unit.begin(&command, None, clock)
+    };
+    let ended = begin(&mut unit, 2, named(CmdOp::DeallocMw, window), 10);
+    let third = begin(&mut unit, 3, alloc_mw(Kind::Mw1), 11);
+    let fourth = begin(&mut unit, 4, Command { pd: 6, ..reg() }, 12);
+    assert_eq!(third.status, Status::NoIndex);
+    assert_eq!(fourth.status, Status::NoIndex);
+    assert_eq!(unit.complete(&ended, 20), Ok(Outcome::Finished));
+    let fifth = begin(&mut unit, 5, reg(), 21);
+    assert_eq!(fifth.status, Status::Ok);
+    let bus = Completion::plain(3, CmdOp::AllocMw.code(), Status::Bus);
+    let outcome = unit.complete(&bus, 22);
+    assert_eq!(outcome, Ok(Outcome::Refused(Status::Bus)));
+
+    // Both would have the same keys.
+    let of_fifth = access(Op::RemoteRead, fifth.rkey);
+    let of_fourth = Request { pd: 6, ..of_fifth };
+    for request in [of_fourth, of_fifth] {
+        let syndromes = allowed(&unit, &request, 23, 24);
+        assert!(syndromes.contains(&Fine), "{request:?}: {syndromes:?}");
+    }
+    let mut late = unit.clone();
+    let made = Completion { id: 4, ..fifth };
+    assert_eq!(late.complete(&made, 30), Ok(Outcome::Finished));
+    let none = Completion {
+        id: 5,
+        op: CmdOp::RegMr.code(),
+        ..fourth
+    };
+    assert_eq!(late.complete(&none, 31), Ok(Outcome::Finished));
+    assert_eq!(allowed(&late, &of_fourth, 32, 33), [Fine]);
+    assert_eq!(allowed(&late, &of_fifth, 32, 33), [Syndrome::Pd]);
+    assert_eq!(unit.complete(&fourth, 30), Ok(Outcome::Finished));
+    assert_eq!(unit.complete(&fifth, 31), Ok(Outcome::Finished));
+    assert_eq!(allowed(&unit, &of_fifth, 32, 33), [Fine]);
+    assert_eq!(allowed(&unit, &of_fourth, 32, 33), [Syndrome::Pd]);
+}
+
 /// Disabling ends everything; enabling begins anew.
 #[test]
 fn disable_ends_windows_and_regions() {

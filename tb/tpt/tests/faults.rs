@@ -37,7 +37,7 @@ fn a_short_campaign_passes_and_says_so_twice() {
     let machine: serde_json::Value = serde_json::from_str(&machine).expect("JSON");
     assert_eq!(machine["total"]["faults"], 60);
     assert_eq!(machine["good"], true);
-    for encoding in ["CRC", "RAW", "FLAGGED", "-"] {
+    for encoding in ["CRC", "RAW", "FLAGGED", "CHECKED", "-"] {
         let faults = &machine["encodings"][encoding]["faults"];
         assert!(faults.as_u64().is_some_and(|n| n > 0), "{encoding}");
     }

@@ -27,8 +27,8 @@ pub(super) struct InFlight {
     /// What it has begun to change, and what was there.
     started: Option<(Change, Before)>,
     /// What it may have begun to change instead, if it was executed only after commands before it
-    /// had finished.
-    supposed: Option<Change>,
+    /// had finished, or after one before it was refused.
+    supposed: Vec<Change>,
     /// It was reported PENDING.
     pending: bool,
     /// It was accepted while the enable bit was being cleared.
@@ -120,10 +120,11 @@ impl Golden {
             expected,
             or_refused: Vec::new(),
             started,
-            supposed: None,
+            supposed: Vec::new(),
             pending,
             ending,
         });
+        self.look_aside();
         expected
     }
 
@@ -152,6 +153,7 @@ impl Golden {
             self.rewind(place);
             self.in_flight.remove(place);
             self.replay(place, true);
+            self.look_aside();
             return Ok(Outcome::Finished);
         }
         if flight.ending {
@@ -167,7 +169,7 @@ impl Golden {
             actual.status,
             Status::Pending | Status::Busy | Status::Bus | Status::MptBad
         );
-        let late = plain && from_outside && flight.started.is_none() && flight.supposed.is_some();
+        let late = plain && from_outside && flight.started.is_none() && !flight.supposed.is_empty();
         if late {
             // It may have been executed only after commands before it had finished.
             self.rewind(place);
@@ -230,6 +232,7 @@ impl Golden {
             }
         }
         self.replay(place, late);
+        self.look_aside();
     }
 
     /// A bus error has made an index unusable: its region, if there is one, is dead, and the index
@@ -376,9 +379,38 @@ impl Golden {
         let refused = |flight: &InFlight| {
             flight.started.is_none() && !flight.pending && flight.expected.status != Status::Ok
         };
-        let Some(first) = self.in_flight.iter().position(refused) else {
+        if let Some(first) = self.in_flight.iter().position(refused) {
+            self.suppose(first, |_, _| false);
+        }
+        self.look_aside();
+    }
+
+    /// Commands that may have been refused after all leave to those behind them what they would have
+    /// taken.
+    fn look_aside(&mut self) {
+        let or_refused = |flight: &InFlight| !flight.or_refused.is_empty();
+        let doubtful = |flight: &InFlight| flight.started.is_some() && or_refused(flight);
+        let Some(first) = self.in_flight.iter().position(doubtful) else {
             return;
         };
+        for end in first + 1..self.in_flight.len() {
+            let refused = |flight: &InFlight| {
+                or_refused(flight)
+                    || flight.started.is_none() && flight.expected.status != Status::Ok
+            };
+            self.suppose(first, |n, flight| n < end && refused(flight));
+        }
+    }
+
+    /// What the commands from `first` on would do if they were executed now, without those that
+    /// `skipped` says.
+    fn suppose(&mut self, first: usize, skipped: impl Fn(usize, &InFlight) -> bool) {
+        let skip: Vec<bool> = self
+            .in_flight
+            .iter()
+            .enumerate()
+            .map(|(n, flight)| skipped(n, flight))
+            .collect();
         let recalled = |flight: &InFlight, era| !flight.pending && flight.era == era;
         let era = self.era;
         for n in (first..self.in_flight.len()).rev() {
@@ -392,7 +424,7 @@ impl Golden {
         for n in first..self.in_flight.len() {
             let flight = &self.in_flight[n];
             let since = flight.since;
-            let change = match recalled(flight, era) {
+            let change = match recalled(flight, era) && !skip[n] {
                 true => self.predict(&flight.command, flight.pages.as_ref()).1,
                 false => None,
             };
@@ -408,7 +440,9 @@ impl Golden {
             self.take_back(&change, before);
             let started = self.in_flight[n].started.as_ref();
             if !started.is_some_and(|(started, _)| started.index == change.index) {
-                self.in_flight[n].supposed = Some(change);
+                let supposed = &mut self.in_flight[n].supposed;
+                supposed.retain(|known| known.index != change.index);
+                supposed.push(change);
             }
         }
         for n in first..self.in_flight.len() {
@@ -431,7 +465,8 @@ impl Golden {
         self.in_flight
             .iter()
             .filter(move |flight| flight.era == self.era && flight.since <= to)
-            .filter_map(move |flight| flight.supposed.as_ref().filter(of_index))
+            .flat_map(|flight| &flight.supposed)
+            .filter(of_index)
     }
 
     /// The completion of a command, and what it changes.

@@ -1,10 +1,11 @@
 // Copyright OpenTPT contributors.
 // SPDX-License-Identifier: Apache-2.0
 
-//! What a unit has when nothing is in use: indices, contexts, places for fences. After a fault it must
-//! have as many as before.
+//! What a unit has when nothing is in use: indices, contexts, places for fences, slots for page faults.
+//! After a fault it must have as many as before.
 
 use tpt_bench::axi::AxiConfig;
+use tpt_bench::paging::Pager;
 use tpt_bench::{CommandExtra, DonePolicy, Pattern};
 use tpt_golden::regs::{self, counter, status};
 use tpt_golden::types::{CmdOp, Command, Key, Op, Request, Role, State, Status};
@@ -29,6 +30,8 @@ pub struct Capacities {
     pub contexts: Vec<usize>,
     /// Commands that can wait for a fence.
     pub fences: usize,
+    /// Page faults that can be held.
+    pub slots: usize,
 }
 
 impl Capacities {
@@ -61,11 +64,13 @@ impl World {
         let fences = self.count_fences(&keys)?;
         self.dismantle()?;
         let contexts = self.count_contexts()?;
+        let slots = self.count_slots()?;
         self.rig.bench.axi.configure(axi);
         Ok(Capacities {
             indices,
             contexts,
             fences,
+            slots,
         })
     }
 
@@ -165,6 +170,38 @@ impl World {
         // Syndromes of free entries are no reports of a fault.
         self.collect();
         Ok(counted)
+    }
+
+    /// Requests to absent pages of an on-demand region: how many are held.
+    fn count_slots(&mut self) -> Result<usize> {
+        let wanted = self.rig.bench.golden.fault_slots();
+        let Some(mr) = self.enroll_paged(&Pager::default(), 1, 64)? else {
+            return Ok(0);
+        };
+        for n in 0..wanted {
+            let request = Request {
+                stream: n as u8,
+                ..mr.at(Op::LocalRead, 8 * n as u64, 8)
+            };
+            self.issue(0, request);
+        }
+        self.rig.run(200)?;
+        let mut held = Vec::new();
+        for _ in 0..wanted {
+            if let Some(fault) = self.rig.bench.take_fault(&mut self.rig.host.mem)? {
+                held.extend(fault.held.then_some(fault.slot));
+            }
+        }
+        for slot in &held {
+            self.rig.bench.answer_open(*slot, true);
+        }
+        self.rig.wait_idle()?;
+        let command = self.plain(CmdOp::DeregMr, mr.lkey, 1);
+        self.rig.command(command, CommandExtra::default())?;
+        // Its table is none of those of the experiment.
+        self.rig.bench.axi.take_log();
+        self.collect();
+        Ok(held.len())
     }
 
     /// Is the unit at rest, and did it count right? What is not as it must be.

@@ -111,6 +111,8 @@ pub enum Class {
     Request,
     /// `done` for tags that nobody holds, too early, or twice.
     Done,
+    /// Page faults of on-demand regions that the host answers wrongly, twice, or never.
+    Paging,
 }
 
 const MPT: [(MptFault, u32); 9] = [
@@ -135,7 +137,7 @@ const MTT: [(MttFault, u32); 7] = [
     (MttFault::Cached, 2),
 ];
 
-const OTHERS: [(Class, u32); 19] = [
+const OTHERS: [(Class, u32); 20] = [
     (Class::ReadError(ReadOf::Mpt), 4),
     (Class::ReadError(ReadOf::Leaf), 4),
     (Class::ReadError(ReadOf::Directory), 4),
@@ -155,6 +157,7 @@ const OTHERS: [(Class, u32); 19] = [
     (Class::Command(HostileCommand::Dead), 2),
     (Class::Request, 3),
     (Class::Done, 3),
+    (Class::Paging, 4),
 ];
 
 impl Class {
@@ -296,6 +299,7 @@ impl fmt::Display for Class {
             },
             Class::Request => "requests of random bits",
             Class::Done => "forged and doubled done",
+            Class::Paging => "page faults answered wrongly",
         };
         f.pad(name)
     }

@@ -7,20 +7,23 @@
 use std::ops::Range;
 
 use tpt_bench::axi::{AxiConfig, AxiError, Fault, FaultOn};
+use tpt_bench::paging::Pager;
+use tpt_bench::rig::{PagedMr, Spec, PAGED_RIGHTS};
 use tpt_bench::rng::Rng;
 use tpt_bench::{BenchError, Clocks, CommandExtra, DonePolicy, Pattern};
 use tpt_golden::codec::MPT_BYTES;
+use tpt_golden::frames::Page;
 use tpt_golden::mtt::Table;
 use tpt_golden::regs::{self, status};
 use tpt_golden::types::{
-    flag, rereg, CmdOp, Command, Encoding, Key, Request, Role, Status, LEVEL_FLAT, LEVEL_INLINE,
+    flag, rereg, CmdOp, Command, Encoding, Key, Op, Request, Role, Status, LEVEL_FLAT, LEVEL_INLINE,
 };
 use tpt_verilated::{Config, DutError};
 
 use super::check::Capacities;
 use super::class::{Class, HostileCommand, MptFault, MttFault, ReadOf};
 use super::judge::Severity;
-use super::world::{Stop, What, World, MPT_SIZE, QPN};
+use super::world::{Stop, What, World, COMMON_START, MPT_SIZE, QPN};
 
 type Result<T = ()> = std::result::Result<T, Stop>;
 
@@ -161,6 +164,7 @@ impl World {
             Class::Command(hostile) => self.hostile(hostile)?,
             Class::Request => self.random_requests()?,
             Class::Done => self.forged_dones()?,
+            Class::Paging => self.paging()?,
         };
         self.repair(hard)?;
         // What comes now must be as if nothing had been.
@@ -860,7 +864,7 @@ impl World {
                     let id = self.rig.id();
                     let mut command = Command::unpack(&words);
                     if self.rng.chance(1, 2) {
-                        command.op = self.rng.range(1, 11) as u8;
+                        command.op = self.rng.range(1, CmdOp::ALL.len() as u64) as u8;
                     }
                     let command = Command { id, ..command };
                     self.rig.bench.post(command, CommandExtra::default());
@@ -1097,6 +1101,207 @@ impl World {
     }
 
     // ---------------------------------------------------------------------------------------------
+    // Page faults
+    // ---------------------------------------------------------------------------------------------
+
+    /// A host that answers page faults of slots that have none, twice, without making the page
+    /// present, or never, and takes pages back meanwhile.
+    fn paging(&mut self) -> Result<bool> {
+        self.begin_traffic()?;
+        let pager = Pager::default();
+        let mut regions = Vec::new();
+        for _ in 0..2 {
+            let level = [1, 2, 3, LEVEL_FLAT][self.rng.below(4) as usize];
+            let pages = self.rng.range(5, 60);
+            regions.extend(self.enroll_paged(&pager, level, pages)?);
+        }
+        let page = self.next_data();
+        for _ in 0..self.rng.range(6, 16) {
+            self.paged_traffic(&regions);
+            self.traffic(4, |_| true);
+            let clocks = self.rng.below(300);
+            self.run(clocks)?;
+            for _ in 0..self.rng.below(3) {
+                let (slot, refuse) = (self.rng.below(6) as u8, self.rng.chance(1, 3));
+                let id = self.rig.id();
+                let command = self.rig.bench.page_ready(id, slot, refuse);
+                self.rig.bench.post(command, CommandExtra::default());
+            }
+            for _ in 0..self.rng.below(4) {
+                self.answer_wrongly(&pager, page)?;
+            }
+            if self.rng.chance(1, 6) {
+                self.take_back(&pager, &regions);
+            }
+        }
+        let end = self.rng.below(3);
+        if end == 0 {
+            // The host disables the unit with faults open, and never answers them.
+            self.wait_commands()?;
+            self.stop()?;
+            self.settle()?;
+            self.enable()?;
+            self.enroll_all()?;
+            return Ok(false);
+        }
+        if end == 1 {
+            // Nor now: the fence of the regions' end does not wait for it.
+            for mr in &regions {
+                let command = self.plain(CmdOp::DeregMr, mr.lkey, 1);
+                self.rig.bench.post(command, CommandExtra::default());
+            }
+            self.settle()?;
+        }
+        self.refuse_faults()?;
+        self.probe(10);
+        self.settle()?;
+        Ok(self.rng.chance(1, 3))
+    }
+
+    /// Registers an on-demand region, all absent; `None` if the unit says no.
+    pub(super) fn enroll_paged(
+        &mut self,
+        pager: &Pager,
+        level: u8,
+        pages: u64,
+    ) -> Result<Option<PagedMr>> {
+        let mut spec = Spec::new(COMMON_START, pages << 12, 12, 0)
+            .access(PAGED_RIGHTS)
+            .level(level);
+        let encoding = self.rng.below(Encoding::ALL.len() as u64) as usize;
+        spec.shape.encoding = Encoding::ALL[encoding];
+        let table = self.rig.build_paged(&spec);
+        let command = self.rig.reg_command(&spec, table.table());
+        let pages = table.pages();
+        let extra = CommandExtra {
+            pages: Some(pages.clone()),
+            ..CommandExtra::default()
+        };
+        let made = self.rig.command(command, extra)?;
+        if made.status != Status::Ok {
+            table.free(&mut self.rig.host);
+            return Ok(None);
+        }
+        self.rig.give_to_pager(pager, made.index, table);
+        Ok(Some(PagedMr {
+            lkey: made.lkey,
+            rkey: made.rkey,
+            index: made.index,
+            spec,
+            pages,
+        }))
+    }
+
+    fn paged_traffic(&mut self, regions: &[PagedMr]) {
+        for _ in 0..self.rng.below(8) {
+            let Some(mr) = regions.get(self.rng.below(regions.len().max(1) as u64) as usize) else {
+                return;
+            };
+            let ops = [
+                Op::LocalRead,
+                Op::LocalWrite,
+                Op::RemoteRead,
+                Op::RemoteWrite,
+            ];
+            let op = ops[self.rng.below(4) as usize];
+            let offset = self.rng.below(mr.spec.length);
+            let most = (mr.spec.length - offset).min(0x3000);
+            let len = self.rng.range(1, most) as u32;
+            let request = Request {
+                stream: self.rng.below(64) as u8,
+                ..mr.request(op, mr.spec.start + offset, len)
+            };
+            let client = self.rng.below(self.rig.bench.clients() as u64) as usize;
+            self.issue(client, request);
+        }
+    }
+
+    /// Takes a fault, if one waits. Pages that the host makes present are in `frames`.
+    fn answer_wrongly(&mut self, pager: &Pager, frames: u64) -> Result {
+        // The bench knows of a fault when FAULT_POP is answered: no PAGE_READY may come between.
+        self.wait_commands()?;
+        let (bench, mem) = (&mut self.rig.bench, &mut self.rig.host.mem);
+        let Some(fault) = bench.take_fault(mem)? else {
+            return Ok(());
+        };
+        match self.rng.below(5) {
+            0 => {}
+            1 => bench.answer_open(fault.slot, false),
+            2 => {
+                bench.answer_open(fault.slot, false);
+                bench.answer_open(fault.slot, self.rng.chance(1, 2));
+            }
+            3 => bench.answer_open(fault.slot, true),
+            _ => {
+                let pa = frames + (u64::from(fault.index) << 20) + (fault.page << 12);
+                let page = Page::Present {
+                    pa,
+                    writable: fault.write,
+                };
+                let now = bench.clock();
+                let set = pager.with(fault.index, |table| table.set(mem, fault.page, page, now));
+                if let Some(Err(error)) = set {
+                    return Err(Stop::Unexpected(format!("{fault:?}: {error}")));
+                }
+                bench.answer_open(fault.slot, false);
+            }
+        }
+        Ok(())
+    }
+
+    /// Clears entries, and INVALIDATE_RANGE.
+    fn take_back(&mut self, pager: &Pager, regions: &[PagedMr]) {
+        let Some(mr) = regions.get(self.rng.below(regions.len().max(1) as u64) as usize) else {
+            return;
+        };
+        let pages = mr.spec.list.pages();
+        let first = self.rng.below(pages);
+        let range = first..self.rng.range(first + 1, pages);
+        let now = self.rig.bench.clock();
+        pager.clear(&mut self.rig.host.mem, mr.index, range.clone(), now);
+        let command = self.rig.invalidate_command(mr, range);
+        self.rig.bench.post(command, CommandExtra::default());
+    }
+
+    /// Runs until every command is finished. Requests may be held: no command waits for them.
+    fn wait_commands(&mut self) -> Result {
+        for _ in 0..2000 {
+            if self.rig.bench.commands_pending() == 0 {
+                return Ok(());
+            }
+            self.run(20)?;
+        }
+        self.gave_up("the commands beside requests that are held")
+    }
+
+    /// Refuses every fault until no request is inside, and none is told any more.
+    fn refuse_faults(&mut self) -> Result {
+        for _ in 0..2000 {
+            self.wait_commands()?;
+            let (bench, mem) = (&mut self.rig.bench, &mut self.rig.host.mem);
+            let none = bench.take_fault(mem)?.is_none();
+            for fault in bench.unanswered_faults() {
+                bench.answer_open(fault.slot, true);
+            }
+            let inside = (0..bench.clients()).any(|client| bench.requests_pending(client) > 0);
+            let quiet = !inside && bench.commands_pending() == 0 && bench.open_faults().is_empty();
+            if none && quiet {
+                return self.settle();
+            }
+            self.run(20)?;
+        }
+        self.gave_up("the end of all page faults")
+    }
+
+    fn gave_up(&self, what: &str) -> Result {
+        Err(Stop::Bench(BenchError::Timeout {
+            clock: self.rig.bench.clock(),
+            what: what.into(),
+            outstanding: self.rig.bench.describe(),
+        }))
+    }
+
+    // ---------------------------------------------------------------------------------------------
     // Repair
     // ---------------------------------------------------------------------------------------------
 
@@ -1129,11 +1334,7 @@ impl World {
             }
             self.run(10)?;
         }
-        Err(Stop::Bench(BenchError::Timeout {
-            clock: self.rig.bench.clock(),
-            what: "the unit to be unlocked".into(),
-            outstanding: self.rig.bench.describe(),
-        }))
+        self.gave_up("the unit to be unlocked")
     }
 
     /// The first places are made again, and every answer is right.

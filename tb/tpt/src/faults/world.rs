@@ -37,7 +37,7 @@ const DATA: [Range<u64>; 2] = [
     0x4000_0000_0000..0x4010_0000_0000,
 ];
 /// Where half of the regions begin, as those of different processes would.
-const COMMON_START: u64 = 0x7000_0000_0000;
+pub const COMMON_START: u64 = 0x7000_0000_0000;
 /// What windows are bound with.
 const WINDOW_RIGHTS: Access = Access(Access::REMOTE_READ.0 | Access::REMOTE_WRITE.0);
 
@@ -109,7 +109,7 @@ pub struct Place {
 /// Level, encoding, log2 of the page size, least and most pages.
 type Template = (u8, Encoding, u8, u64, u64);
 
-const TEMPLATES: [Template; 10] = [
+const TEMPLATES: [Template; 14] = [
     (LEVEL_INLINE, Encoding::Raw, 12, 1, 4),
     (1, Encoding::Raw, 12, 5, 60),
     (1, Encoding::Flagged, 12, 5, 60),
@@ -120,6 +120,10 @@ const TEMPLATES: [Template; 10] = [
     (LEVEL_FLAT, Encoding::Raw, 12, 5, 60),
     (LEVEL_FLAT, Encoding::Flagged, 12, 5, 60),
     (1, Encoding::Raw, 21, 5, 12),
+    (1, Encoding::Checked, 12, 5, 60),
+    (2, Encoding::Checked, 12, 600, 1300),
+    (3, Encoding::Checked, 12, 600, 1300),
+    (LEVEL_FLAT, Encoding::Checked, 12, 5, 60),
 ];
 
 /// The unit and everything around it.
@@ -289,7 +293,8 @@ impl World {
         }
     }
 
-    fn next_data(&mut self) -> u64 {
+    /// Memory that nobody has had before.
+    pub fn next_data(&mut self) -> u64 {
         self.built += 1;
         let window = &DATA[(self.built % 2) as usize];
         window.start + (self.built << 28)
@@ -321,7 +326,7 @@ impl World {
             access |= Access::ZERO_BASED;
         }
         let mut list: FrameList = scatter(log_page, pa, pages);
-        if encoding == Encoding::Flagged {
+        if encoding != Encoding::Raw {
             // Some pages are not there, and some must not be written.
             for _ in 0..2 {
                 let page = self.rng.below(pages);
@@ -483,9 +488,11 @@ impl World {
         }
         match self.places[place].what.clone() {
             What::Region => {
+                self.clear_checked(place);
                 if let Some((command, extra)) = self.reg_command(place) {
                     let made = self.good(command, extra)?;
                     (aim.lkey, aim.rkey) = (made.lkey, made.rkey);
+                    self.fill_checked(place, made.index);
                 }
             }
             What::Fast => {
@@ -543,6 +550,26 @@ impl World {
         aim.index = self.rig.bench.golden.keys().decode(key).1;
         self.places[place].aim = aim;
         Ok(())
+    }
+
+    /// A table of encoding CHECKED is all zeros when its region is registered: the index is not known
+    /// before.
+    fn clear_checked(&mut self, place: usize) {
+        let spec = self.places[place].spec.as_ref();
+        if !spec.is_some_and(|(_, table)| table.encoding() == Encoding::Checked) {
+            return;
+        }
+        for range in self.table_ranges(place) {
+            let zeros = vec![0; (range.end - range.start) as usize];
+            self.rig.host.mem.write(range.start, &zeros);
+        }
+    }
+
+    /// And is filled then.
+    fn fill_checked(&mut self, place: usize, index: u32) {
+        if let Some((spec, table)) = &mut self.places[place].spec {
+            self.rig.complete(table, &spec.list, index);
+        }
     }
 
     /// FAST_REG_MR of a place.
@@ -866,7 +893,21 @@ impl World {
                 |r: &Range<u64>| address < r.end && r.start < address.saturating_add(beat);
             !known.iter().any(touches)
         };
-        self.stray_reads += log.iter().filter(|(_, address)| stray(*address)).count() as u64;
+        let count = log.iter().filter(|(_, address)| stray(*address)).count() as u64;
+        self.stray_reads += count;
+        // A fault that is found is not followed.
+        let checked = matches!(
+            self.class,
+            Class::Mtt {
+                encoding: Encoding::Checked,
+                ..
+            }
+        );
+        if count > 0 && checked && self.class.must_be_found() {
+            self.worst(Severity::Wrong, || {
+                format!("{count} reads outside of the MPT and of all tables")
+            });
+        }
     }
 
     /// The bytes of an entry of the MPT.
