@@ -157,9 +157,9 @@ class Queues(unittest.TestCase):
 
     def test_the_driver_in_c_compiles(self):
         for language in ("c", "c++"):
-            result = common.run(["g++", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
-                                 "-x", language, str(common.ROOT / "include/tpt_driver.h")],
-                                timeout=60)
+            result = common.run(["g++", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic",
+                                 "-Werror", "-x", language,
+                                 str(common.ROOT / "include/tpt_driver.h")], timeout=60)
             self.assertEqual(result.output, "")
 
     def test_header_and_module_have_the_same_numbers(self):

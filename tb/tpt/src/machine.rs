@@ -814,6 +814,9 @@ impl<P: Port> Target for Machine<P> {
     }
 }
 
+/// Slots for page faults of the golden unit.
+const FAULT_SLOTS: usize = 4;
+
 /// The golden unit: no clocks, no hardware.
 pub struct GoldenPort {
     unit: Golden,
@@ -822,9 +825,9 @@ pub struct GoldenPort {
 impl GoldenPort {
     /// A unit that is not enabled, with `table_size` entries.
     pub fn new(seed: u64, table_size: u32) -> Self {
-        Self {
-            unit: Golden::new(key_maker(seed), table_size, MAX_LEVELS),
-        }
+        let mut unit = Golden::new(key_maker(seed), table_size, MAX_LEVELS);
+        unit.build_with(true, FAULT_SLOTS);
+        Self { unit }
     }
 
     fn answer(&self, access: &Access1, conditions: Conditions) -> Answer {

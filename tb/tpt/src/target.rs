@@ -418,7 +418,7 @@ pub trait Target {
     fn deregister(&mut self, id: RegionId) -> Result<Status, TargetError>;
 
     /// Sends a bare command past the driver, for arguments that a driver would refuse itself.
-    /// It must not be one that the unit accepts.
+    /// If the unit accepts it, the caller takes it back by another one.
     fn refused_command(&mut self, command: &Command) -> Result<Completion, TargetError>;
 
     /// Sends the accesses in order (as many in flight as the unit takes) and returns the answers

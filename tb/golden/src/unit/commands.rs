@@ -432,10 +432,10 @@ impl Golden {
             }
         }
         let mut now = Vec::new();
-        for n in first..self.in_flight.len() {
+        for (n, skip) in skip.iter().enumerate().skip(first) {
             let flight = &self.in_flight[n];
             let since = flight.since;
-            let change = match recalled(flight, era) && !skip[n] {
+            let change = match recalled(flight, era) && !skip {
                 true => self.predict(&flight.command, flight.pages.as_ref()).1,
                 false => None,
             };

@@ -42,7 +42,7 @@ pub struct Report {
     pub hang: Option<String>,
     /// Something was lost.
     pub leak: Option<String>,
-    /// An assertion of the RTL failed in a way that [`known`] lists.
+    /// An assertion of the RTL failed in a way that `known` lists.
     pub known: Option<&'static str>,
     /// Reads outside of MPT and tables.
     pub stray_reads: u64,

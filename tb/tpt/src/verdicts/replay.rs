@@ -629,6 +629,8 @@ impl Replayer {
                 Status::BadFlags => "unknown access flags",
                 _ => "REMOTE_WRITE or REMOTE_ATOMIC without LOCAL_WRITE",
             }
+        } else if Access(r.access).contains(Access::ON_DEMAND) {
+            return self.on_demand(t, r);
         } else if over_limit(case, r) {
             "more memory than the process may lock"
         } else {
@@ -669,6 +671,27 @@ impl Replayer {
         Ok(Attempt::Refused(refused))
     }
 
+    /// An on-demand registration: nothing is pinned, and its table is all absent.
+    fn on_demand(&mut self, t: &mut dyn Target, r: &Registration) -> Result<Attempt, TargetError> {
+        let made = t.refused_command(&bare(pd(r.pd), r.iova, r.length, r.access))?;
+        if made.status != Status::Ok {
+            return Ok(Attempt::Wrong(format!(
+                "the unit answers {}, the rules allow the region",
+                made.status
+            )));
+        }
+        let gone = t.refused_command(&Command {
+            op: CmdOp::DeregMr.code(),
+            key: made.lkey,
+            pd: pd(r.pd),
+            ..Command::default()
+        })?;
+        Ok(match gone.status {
+            Status::Ok => Attempt::OnDemand,
+            status => Attempt::Wrong(format!("deregistering it ends with {status}")),
+        })
+    }
+
     /// Family A: the arguments of a registration.
     fn register_case(
         &mut self,
@@ -679,6 +702,7 @@ impl Replayer {
         Ok(match self.attempt(t, case, r)? {
             Attempt::Wrong(what) => Judgement::Disagreed(what),
             Attempt::Refused(why) => verdict(case, Some(why), Some(r.mapping)),
+            Attempt::OnDemand => verdict(case, None, Some(r.mapping)),
             Attempt::Made(live) => {
                 let keys = self.check_keys(&live.region, r.access);
                 self.drop_region(t, live.region)?;
@@ -716,6 +740,7 @@ impl Replayer {
         let region = match self.attempt(t, case, r)? {
             Attempt::Wrong(what) => return Ok(Judgement::Disagreed(what)),
             Attempt::Refused(why) => return Ok(verdict(case, Some(why), Some(r.mapping))),
+            Attempt::OnDemand => return Ok(verdict(case, None, Some(r.mapping))),
             Attempt::Made(live) => live.region,
         };
         let wrong = match self.check_keys(&region, r.access) {
@@ -775,6 +800,8 @@ impl Replayer {
 enum Attempt {
     /// It was made.
     Made(Live),
+    /// An on-demand one was made, and is gone again.
+    OnDemand,
     /// A rule refuses it.
     Refused(&'static str),
     /// The unit does something else than the rules say.
@@ -856,9 +883,12 @@ fn verdict(case: &Case, refused: Option<&'static str>, mapping: Option<Mapping>)
     }
     if accepted == o.accepted {
         Judgement::Agreed
-    } else if accepted && asks_for_flush(case) && o.errno == EINVAL {
+    } else if accepted && asks_for(case, FLUSH) && o.errno == EINVAL {
         // Not flagged: to that kernel the rights of FLUSH are unknown flags.
         Judgement::Known("registration accepted: rights of FLUSH exist".into())
+    } else if accepted && asks_for(case, Access::ON_DEMAND) && o.errno == EINVAL {
+        // Nor can it page on demand.
+        Judgement::Known("registration accepted: on-demand regions exist".into())
     } else {
         Judgement::Disagreed(match refused {
             Some(why) => format!("refused ({why}), but the recording says accepted"),
@@ -870,11 +900,13 @@ fn verdict(case: &Case, refused: Option<&'static str>, mapping: Option<Mapping>)
 /// Errno of an invalid argument.
 const EINVAL: i64 = 22;
 
+/// Rights of FLUSH.
+const FLUSH: Access = Access(Access::FLUSH_GLOBAL.0 | Access::FLUSH_PERSISTENT.0);
+
 /// A registration with a right that the recorded kernel does not know.
-fn asks_for_flush(case: &Case) -> bool {
-    let flush = Access::FLUSH_GLOBAL | Access::FLUSH_PERSISTENT;
+fn asks_for(case: &Case, rights: Access) -> bool {
     match &case.action {
-        Action::Register(r) | Action::KeySequence(r) => Access(r.access).intersects(flush),
+        Action::Register(r) | Action::KeySequence(r) => Access(r.access).intersects(rights),
         _ => false,
     }
 }
@@ -896,7 +928,8 @@ fn over_limit(case: &Case, r: &Registration) -> bool {
 /// Refusals of the unit that depend on the access flags alone.
 fn argument_status(access: u32) -> Option<Status> {
     let a = Access(access);
-    if access & !Access::KNOWN.0 != 0 {
+    let windows = a.contains(Access::ON_DEMAND) && a.contains(Access::MW_BIND);
+    if windows || access & !(Access::KNOWN | Access::ON_DEMAND).0 != 0 {
         Some(Status::BadFlags)
     } else if a.intersects(Access::REMOTE_WRITE | Access::REMOTE_ATOMIC)
         && !a.contains(Access::LOCAL_WRITE)
