@@ -577,9 +577,11 @@ impl<'a> Replayer<'a> {
         reg: &Reg,
     ) -> Result<Judgement, TargetError> {
         let access = Access(reg.access);
+        let on_demand = access.contains(Access::ON_DEMAND);
         let by_unit = reg.length == 0
             || u128::from(reg.iova) + u128::from(reg.length) > 1 << 64
-            || reg.access & !Access::KNOWN.0 != 0
+            || reg.access & !(Access::KNOWN | Access::ON_DEMAND).0 != 0
+            || (on_demand && access.contains(Access::MW_BIND))
             || (access.intersects(Access::REMOTE_WRITE | Access::REMOTE_ATOMIC)
                 && !access.contains(Access::LOCAL_WRITE));
         if by_unit {
@@ -605,8 +607,9 @@ impl<'a> Replayer<'a> {
         let by_driver = (reg.addr ^ reg.iova) % PAGE != 0
             || reg.map.is_empty()
             || (writes && reg.map.as_bytes().get(1) != Some(&b'w'));
-        // Anything else (limits of the recorder) says nothing about protection.
-        Ok(if by_driver {
+        // Anything else (limits of the recorder, a kernel that cannot page on demand) says nothing
+        // about protection.
+        Ok(if by_driver && !on_demand {
             Judgement::Agreed
         } else {
             Judgement::NotJudged("registration refused for another reason than protection")
