@@ -40,7 +40,7 @@ STEPS = [
     Step("drawings", [PY, "tools/draw.py", "--check"], 60),
     Step("plots", [PY, "tools/plot.py", "--check"], 60),
     Step("rtl lint", [PY, "tools/lint.py"], 900),
-    Step("build", [CARGO, "build", "--release", "--workspace", "--locked"], 900),
+    Step("build", [CARGO, "build", "--release", "--workspace", "--locked"], 1500),
     Step("test", [PY, "tools/run_tests.py", "--timeout", "1500"], 1600),
     Step("run", ["make", "--no-print-directory", "run"], 600),
     Step("faults", ["make", "--no-print-directory", "faults-quick"], 300),
@@ -51,7 +51,7 @@ STEPS = [
     Step("api docs", [CARGO, "doc", "--release", "--workspace", "--no-deps"], 600,
          RUSTDOCFLAGS="-D warnings", TPT_CONFIGS="small"),
     Step("synthesis", [PY, "tools/synth.py", "--config", "small"], 900),
-    Step("mutants", [PY, "tools/mutants.py", "--sample", "3", "--seed", "1"], 900),
+    Step("mutants", [PY, "tools/mutants.py", "--sample", "3", "--seed", "1"], 1500),
 ]
 
 
