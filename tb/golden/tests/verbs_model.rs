@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
+use proptest::test_runner::RngSeed;
 use tpt_golden::keys::KeyMaker;
 use tpt_golden::types::*;
 use tpt_golden::unit::*;
@@ -995,9 +996,19 @@ fn run(phys: bool, steps: Vec<Step>, overlap: bool) -> Result<(), TestCaseError>
     run.compare()
 }
 
+/// The same cases every time; others with `TPT_SEED=n`, new ones with `TPT_SEED=time`.
+fn seed() -> RngSeed {
+    match std::env::var("TPT_SEED").as_deref() {
+        Ok("time") => RngSeed::Random,
+        Ok(text) => RngSeed::Fixed(text.parse().unwrap_or(1)),
+        Err(_) => RngSeed::Fixed(1),
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 1500,
+        rng_seed: seed(),
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(
             concat!(env!("CARGO_MANIFEST_DIR"), "/tests/verbs_model.seeds"),
         ))),
