@@ -192,13 +192,14 @@ impl Golden {
             Status::Busy if plain && first && waits => {}
             _ => return self.reconsider(place, actual, now),
         }
-        self.refuse(place, actual.status, now, late);
+        let doubtful = late || !self.in_flight[place].or_refused.is_empty();
+        self.refuse(place, actual.status, now, doubtful);
         Ok(Outcome::Refused(actual.status))
     }
 
     /// A command was refused from outside: takes it back, and lets later ones have what it took.
-    /// `late`: it is not certain that it had begun; refusals of later ones stay right.
-    fn refuse(&mut self, place: usize, status: Status, now: u64, late: bool) {
+    /// `doubtful`: it is not certain that it had begun; refusals of later ones stay right.
+    fn refuse(&mut self, place: usize, status: Status, now: u64, doubtful: bool) {
         if self.in_flight[place].started.is_none() {
             // It had nothing that others could have missed.
             self.in_flight.remove(place);
@@ -231,7 +232,7 @@ impl Golden {
                 }
             }
         }
-        self.replay(place, late);
+        self.replay(place, doubtful);
         self.look_aside();
     }
 
