@@ -909,7 +909,7 @@ module tpt_client
 
   assign x4_short = x4_rem_q < x4_lim_q;
 
-  // Host windows: of the segment of X4, and of the one straight from the walker.
+  // Host windows: does the segment of X4 lie in one of them?
   logic x4_ok;
   if (NumWindows != 0) begin : g_hostwin
     logic [47:0]           x4_end_q;    // last byte of what is left, from the start of the page
@@ -919,7 +919,7 @@ module tpt_client
       x4_end_q  <= 48'(x3_rem_q) + 48'(x3_off_q) - x3_skip_q - 48'd1;
       x4_mask_q <= MaxLogPage'(x3_size_q - 1'b1);
     end
-    assign x4_last    = x4_short ? x4_end_q[MaxLogPage-1:0] : x4_mask_q;
+    assign x4_last = x4_short ? x4_end_q[MaxLogPage-1:0] : x4_mask_q;
     tpt_hostwin #(.NumWindows(NumWindows)) u_made (
       .enable_i(window_enable_i),
       .base_i  (window_base_i),
@@ -932,7 +932,7 @@ module tpt_client
     logic unused_bits;
     assign unused_bits = ^{x4_end_q[47:MaxLogPage], x4_last[11:0], x4_mask_q[11:0]};
   end else begin : g_no_hostwin
-    assign x4_ok   = 1'b1;
+    assign x4_ok = 1'b1;
     logic unused_windows;
     assign unused_windows = ^{window_enable_i, window_base_i, window_limit_i};
   end

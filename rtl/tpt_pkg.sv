@@ -474,6 +474,7 @@ package tpt_pkg;
   // its flags; the parity of the entry is odd.
   // ---------------------------------------------------------------------------------------------
   localparam int unsigned CheckW = 21;
+  localparam logic [CheckW-1:0] CheckPoly = CheckW'(5);  // x^21 modulo the polynomial
   /// Width of a place: index, entry number, level; and of what is in the entry.
   localparam int unsigned PlaceW = IndexW + PageIdxW + 3;
   localparam int unsigned CheckedAddrW = 40;
@@ -491,10 +492,10 @@ package tpt_pkg;
     mtt_map_t          m;
     logic [CheckW-1:0] weight;
     m      = '0;
-    weight = CheckW'(5);  // x^21 modulo the polynomial
+    weight = CheckPoly;
     for (int unsigned n = 0; n < PlaceW + CheckedW; n++) begin
       for (int unsigned o = 0; o < CheckW; o++) m[o][n] = weight[o];
-      weight = {weight[CheckW-2:0], 1'b0} ^ (weight[CheckW-1] ? CheckW'(5) : '0);
+      weight = {weight[CheckW-2:0], 1'b0} ^ (weight[CheckW-1] ? CheckPoly : '0);
     end
     return m;
   endfunction

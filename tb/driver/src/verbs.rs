@@ -733,9 +733,7 @@ impl Device {
         region: &mut FastRegion,
         limit: Limit,
     ) -> Result<Progress, Error> {
-        let command = Command::new(Op::Invalidate, region.core.lkey, region.core.pd);
-        let result = self.run(p, &mut region.core, Op::Invalidate, &command, limit);
-        Self::after_fast(p, region, Op::Invalidate, result)
+        self.end_fast(p, region, Op::Invalidate, limit)
     }
 
     /// Ends a fast-registration region, registered or not.
@@ -745,9 +743,19 @@ impl Device {
         region: &mut FastRegion,
         limit: Limit,
     ) -> Result<Progress, Error> {
-        let command = Command::new(Op::DeregMr, region.core.lkey, region.core.pd);
-        let result = self.run(p, &mut region.core, Op::DeregMr, &command, limit);
-        Self::after_fast(p, region, Op::DeregMr, result)
+        self.end_fast(p, region, Op::DeregMr, limit)
+    }
+
+    fn end_fast(
+        &mut self,
+        p: &mut impl Platform,
+        region: &mut FastRegion,
+        op: Op,
+        limit: Limit,
+    ) -> Result<Progress, Error> {
+        let command = Command::new(op, region.core.lkey, region.core.pd);
+        let result = self.run(p, &mut region.core, op, &command, limit);
+        Self::after_fast(p, region, op, result)
     }
 
     /// Waits for the completion of a fast-registration region's command.

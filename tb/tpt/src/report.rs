@@ -161,7 +161,7 @@ impl Operations {
         line("  bytes", self.bytes.to_string());
         line("refused", self.refused.to_string());
         for (code, n) in &self.by_syndrome {
-            let name = Syndrome::from_code(*code).map_or("?", syndrome_name);
+            let name = Syndrome::from_code(*code).map_or("?".into(), syndrome_name);
             line(&format!("  {name}"), n.to_string());
         }
         if let Some(clocks) = self.clocks {
@@ -198,7 +198,7 @@ impl Operations {
             "bytes": self.bytes,
             "refused": self.refused,
             "by_syndrome": self.by_syndrome.iter().map(|(code, n)| {
-                (Syndrome::from_code(*code).map_or("?", syndrome_name).to_owned(), json!(n))
+                (Syndrome::from_code(*code).map_or("?".into(), syndrome_name), json!(n))
             }).collect::<Map<_, _>>(),
             "clocks": self.clocks,
             "commands": self.commands.map(|path| path.json()),

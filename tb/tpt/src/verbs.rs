@@ -394,28 +394,14 @@ pub fn class_of_status(status: &str) -> Option<Class> {
     }
 }
 
-/// Name of a syndrome as the documents write it.
-pub fn syndrome_name(s: Syndrome) -> &'static str {
-    match s {
-        Syndrome::Ok => "OK",
-        Syndrome::Length => "LENGTH",
-        Syndrome::KeyIndex => "KEY_INDEX",
-        Syndrome::KeyState => "KEY_STATE",
-        Syndrome::KeyTag => "KEY_TAG",
-        Syndrome::Pd => "PD",
-        Syndrome::Qp => "QP",
-        Syndrome::Rights => "RIGHTS",
-        Syndrome::Wrap => "WRAP",
-        Syndrome::Bounds => "BOUNDS",
-        Syndrome::Align => "ALIGN",
-        Syndrome::Parent => "PARENT",
-        Syndrome::MttAbsent => "MTT_ABSENT",
-        Syndrome::MttBad => "MTT_BAD",
-        Syndrome::Bus => "BUS",
-        Syndrome::MptBad => "MPT_BAD",
-        Syndrome::Disabled => "DISABLED",
-        Syndrome::TagBusy => "TAG_BUSY",
-        Syndrome::Retry => "RETRY",
-        Syndrome::HostWin => "HOST_WIN",
+/// Name of a syndrome as the documents write it: `KeyState` is KEY_STATE.
+pub fn syndrome_name(s: Syndrome) -> String {
+    let mut name = String::new();
+    for (n, letter) in s.name().chars().enumerate() {
+        if n > 0 && letter.is_ascii_uppercase() {
+            name.push('_');
+        }
+        name.push(letter.to_ascii_uppercase());
     }
+    name
 }

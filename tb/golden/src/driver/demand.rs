@@ -437,14 +437,8 @@ impl Driver {
 
     /// The command that ends a region. Nothing is freed yet.
     pub fn prepare_dereg_demand(&mut self, mr: DemandMr) -> (Command, DemandHandle) {
-        let id = self.new_id();
-        let command = Command {
-            id,
-            op: CmdOp::DeregMr.code(),
-            key: mr.lkey,
-            pd: mr.args.pd,
-            ..Command::default()
-        };
+        let command = self.dereg_command(mr.lkey, mr.args.pd);
+        let id = command.id;
         (command, DemandHandle { id, mr })
     }
 

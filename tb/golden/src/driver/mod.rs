@@ -831,15 +831,20 @@ impl Driver {
 
     /// The command that ends a region. Nothing is freed yet.
     pub fn prepare_dereg(&mut self, mr: Mr) -> (Command, DeregHandle) {
-        let id = self.new_id();
-        let command = Command {
-            id,
-            op: CmdOp::DeregMr.code(),
-            key: mr.lkey,
-            pd: mr.args.pd,
-            ..Command::default()
-        };
+        let command = self.dereg_command(mr.lkey, mr.args.pd);
+        let id = command.id;
         (command, DeregHandle { id, mr })
+    }
+
+    /// DEREG_MR.
+    fn dereg_command(&mut self, key: Key, pd: u32) -> Command {
+        Command {
+            id: self.new_id(),
+            op: CmdOp::DeregMr.code(),
+            key,
+            pd,
+            ..Command::default()
+        }
     }
 
     /// Frees table and pages after the final completion. If the hardware refused, the region lives.

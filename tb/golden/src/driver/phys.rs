@@ -121,13 +121,7 @@ impl Driver {
 
     /// The command that ends a physical region.
     pub fn prepare_dereg_phys(&mut self, mr: &PhysMr) -> Command {
-        Command {
-            id: self.new_id(),
-            op: CmdOp::DeregMr.code(),
-            key: mr.lkey,
-            pd: mr.args.pd,
-            ..Command::default()
-        }
+        self.dereg_command(mr.lkey, mr.args.pd)
     }
 
     /// `true`: the region is gone. `false`: its keys are dead, but accesses may be under way, and a

@@ -76,19 +76,8 @@ impl World {
 
     /// Registers until no index is left.
     fn fill(&mut self) -> Result<(usize, Vec<Key>)> {
-        let start = self.memory.windows.first().map_or(0, |window| window.start);
         for n in 0..u64::from(MPT_SIZE) {
-            let command = Command {
-                id: self.rig.id(),
-                op: CmdOp::RegMr.code(),
-                pd: 1,
-                access: 0xf,
-                start: 0x1000,
-                length: 0x1000,
-                log_page: 12,
-                frame: [start + (n << 12), 0, 0, 0],
-                ..Command::default()
-            };
+            let command = self.one_page(n);
             self.rig.bench.post(command, CommandExtra::default());
         }
         self.rig.wait_idle()?;

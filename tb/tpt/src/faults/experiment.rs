@@ -326,7 +326,7 @@ impl World {
                 self.command(command, CommandExtra::default())?;
                 if self.rng.chance(1, 4) {
                     // The index is not the last one of the free list any more.
-                    let command = self.one_page();
+                    let command = self.one_page(0);
                     let made = self.command(command, CommandExtra::default())?;
                     let command = self.plain(CmdOp::DeregMr, made.lkey, 1);
                     self.command(command, CommandExtra::default())?;
@@ -369,7 +369,7 @@ impl World {
             self.issue(client, request);
         }
         for _ in 0..6 {
-            let command = self.one_page();
+            let command = self.one_page(0);
             let made = self.command(command, CommandExtra::default())?;
             if made.status != Status::Ok {
                 break;
@@ -380,8 +380,8 @@ impl World {
         Ok(true)
     }
 
-    /// REG_MR of a region of one page.
-    fn one_page(&mut self) -> Command {
+    /// REG_MR of a region of one page, page `n` of the memory of the host.
+    pub fn one_page(&mut self, n: u64) -> Command {
         let start = self.memory.windows.first().map_or(0, |window| window.start);
         Command {
             id: self.rig.id(),
@@ -391,7 +391,7 @@ impl World {
             start: 0x1000,
             length: 0x1000,
             log_page: 12,
-            frame: [start, 0, 0, 0],
+            frame: [start + (n << 12), 0, 0, 0],
             ..Command::default()
         }
     }
@@ -401,7 +401,7 @@ impl World {
     fn exhaust(&mut self) -> Result<(Vec<Key>, Vec<u32>)> {
         let mut keys = Vec::new();
         for _ in 0..MPT_SIZE {
-            let command = self.one_page();
+            let command = self.one_page(0);
             let made = self.command(command, CommandExtra::default())?;
             if made.status != Status::Ok {
                 break;
@@ -559,7 +559,7 @@ impl World {
         if of == ReadOf::Engine {
             for _ in 0..4 {
                 let (command, extra) = match free_list {
-                    true => (self.one_page(), CommandExtra::default()),
+                    true => (self.one_page(0), CommandExtra::default()),
                     false => self.some_command(0),
                 };
                 self.command(command, extra)?;
@@ -604,6 +604,18 @@ impl World {
                 (command, none)
             }
             _ => (self.plain(CmdOp::Query, aim.lkey, aim.pd), none),
+        }
+    }
+
+    /// A command on a place that ends it, makes it again, or does something else with it.
+    fn any_command(&mut self, place: usize) -> (Command, CommandExtra) {
+        match self.rng.below(3) {
+            0 => self.end_command(place),
+            1 => match self.reg_command(place) {
+                Some(found) => found,
+                None => self.some_command(place),
+            },
+            _ => self.some_command(place),
         }
     }
 
@@ -778,14 +790,7 @@ impl World {
         self.run(clocks)?;
         for _ in 0..self.rng.range(1, 5) {
             let place = self.rng.below(self.places.len() as u64) as usize;
-            let (command, extra) = match self.rng.below(3) {
-                0 => self.end_command(place),
-                1 => match self.reg_command(place) {
-                    Some(found) => found,
-                    None => self.some_command(place),
-                },
-                _ => self.some_command(place),
-            };
+            let (command, extra) = self.any_command(place);
             self.rig.bench.post(command, extra);
             self.traffic(6, |_| true);
         }
@@ -873,14 +878,7 @@ impl World {
             HostileCommand::Flipped => {
                 for _ in 0..16 {
                     let place = self.rng.below(self.places.len() as u64) as usize;
-                    let (command, extra) = match self.rng.below(3) {
-                        0 => self.end_command(place),
-                        1 => match self.reg_command(place) {
-                            Some(found) => found,
-                            None => self.some_command(place),
-                        },
-                        _ => self.some_command(place),
-                    };
+                    let (command, extra) = self.any_command(place);
                     let mut words = command.pack();
                     for _ in 0..self.rng.range(1, 3) {
                         let bit = self.rng.below(587) as usize;
@@ -998,7 +996,7 @@ impl World {
         self.run(clocks)?;
         let mut keys = Vec::new();
         for _ in 0..MPT_SIZE {
-            let command = self.one_page();
+            let command = self.one_page(0);
             let made = self.command(command, CommandExtra::default())?;
             if made.status == Status::Ok {
                 keys.push(made.lkey);

@@ -435,27 +435,7 @@ impl World {
     /// The command that registers a place, and what goes with it.
     pub fn reg_command(&mut self, place: usize) -> Option<(Command, CommandExtra)> {
         let (spec, table) = self.places.get(place)?.spec.as_ref()?;
-        let command = Command {
-            op: CmdOp::RegMr.code(),
-            pd: spec.pd,
-            access: spec.access.0,
-            start: spec.start,
-            length: spec.length,
-            log_page: spec.list.log_page(),
-            level: table.level(),
-            log_tpage: table.log_tpage(),
-            encoding: table.encoding().code(),
-            frame: table.frame(),
-            ..Command::default()
-        };
-        let extra = Rig::pages(spec);
-        Some((
-            Command {
-                id: self.rig.id(),
-                ..command
-            },
-            extra,
-        ))
+        Some((self.rig.reg_command(spec, table), Rig::pages(spec)))
     }
 
     /// Makes everything, regions before the windows on them.
