@@ -474,7 +474,7 @@ package tpt_pkg;
   // its flags; the parity of the entry is odd.
   // ---------------------------------------------------------------------------------------------
   localparam int unsigned CheckW = 21;
-  localparam logic [CheckW-1:0] CheckPoly = CheckW'(5);  // x^21 modulo the polynomial
+  localparam logic [CheckW-1:0] CheckPoly = 21'h5;  // x^21 modulo the polynomial
   /// Width of a place: index, entry number, level; and of what is in the entry.
   localparam int unsigned PlaceW = IndexW + PageIdxW + 3;
   localparam int unsigned CheckedAddrW = 40;

@@ -230,9 +230,10 @@ fn long_requests() -> Result {
             let outcome = rig.access(0, request)?;
             let ends = [Syndrome::Ok, Syndrome::Retry];
             assert!(ends.contains(&outcome.syndrome), "{outcome:?}");
-            assert!(outcome.bytes >= done, "it gets further each time");
-            done = outcome.bytes;
             attempts += 1;
+            let further = outcome.bytes > done || attempts == 1;
+            assert!(further, "it gets further each time: {outcome:?}");
+            done = outcome.bytes;
             assert!(attempts <= 50);
         }
         println!("{attempts} attempts");
@@ -903,7 +904,7 @@ fn traffic_and_reclaim() -> Result {
         let mut encoded = spec(64, 2);
         encoded.shape.encoding = Encoding::ALL[seed as usize % 3];
         let mr = rig.register_paged(&pager, encoded)?;
-        let (mut good, mut again) = (0u32, 0u32);
+        let (mut good, mut again, mut offered) = (0u32, 0u32, 0u32);
         for round in 0..30u64 {
             for n in 0..12u64 {
                 let page = (round * 7 + n * 13 + n * n) % 60;
@@ -911,18 +912,37 @@ fn traffic_and_reclaim() -> Result {
                 let mut request = mr.at(op, page, ((n % 4) << 12) as u32 + 8);
                 request.stream = (n % 5) as u8;
                 rig.bench.issue((n % 2) as usize, request);
+                offered += 1;
             }
             let first = round * 11 % 60;
             if round % 3 == 0 {
                 let done = rig.reclaim(&pager, &mr, first..first + 4)?;
                 assert_eq!(done.status, Status::Ok);
             }
-            rig.wait_idle()?;
-            while let Some(outcome) = rig.bench.poll() {
-                match outcome.syndrome {
-                    Syndrome::Ok => good += 1,
-                    Syndrome::Retry => again += 1,
-                    other => panic!("{other} for {:?}", outcome.request),
+            // What is answered RETRY comes again, as a client does it.
+            for attempt in 0.. {
+                rig.wait_idle()?;
+                let mut retried = Vec::new();
+                for client in 0..2 {
+                    while let Some(outcome) = rig.bench.poll_client(client) {
+                        match outcome.syndrome {
+                            Syndrome::Ok => good += 1,
+                            Syndrome::Retry => retried.push((client, outcome.request)),
+                            other => panic!("{other} for {:?}", outcome.request),
+                        }
+                    }
+                }
+                again += retried.len() as u32;
+                if retried.is_empty() {
+                    break;
+                }
+                assert!(
+                    attempt < 40,
+                    "{} of a round do not come through",
+                    retried.len()
+                );
+                for (client, request) in retried {
+                    rig.bench.issue(client, request);
                 }
             }
         }
@@ -930,11 +950,10 @@ fn traffic_and_reclaim() -> Result {
             "seed {seed}: {good} good, {again} again, {} faults",
             pager.handled()
         );
-        assert!(good > 200);
+        assert_eq!(good, offered);
         pager.set_policy(PagerPolicy::Refuse);
         let gone = rig.plain(CmdOp::DeregMr, mr.lkey, 1)?;
         assert_eq!(gone.status, Status::Ok);
-        assert_eq!(mr.pages.page(1 << 20), Page::Absent);
         let waiting = rig
             .bench
             .read_register(&mut rig.host.mem, regs::FAULT_COUNT)?;

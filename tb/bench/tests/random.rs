@@ -1627,7 +1627,7 @@ fn run_steps(
     let mut runner = TestRunner::new_with_rng(settings, rng);
     let strategy = (any::<u64>(), prop::collection::vec(step, 1..length));
     let seen = RefCell::new(BTreeMap::<(u8, Status), u32>::new());
-    let paging = RefCell::new((0u64, 0u64));
+    let paging = RefCell::new((0u64, 0u64, 0u64));
     let result = runner.run(&strategy, |(seed, steps)| {
         let fail = |error: BenchError| TestCaseError::fail(error.to_string());
         let mut world = World::new(config, seed, through_queue).map_err(fail)?;
@@ -1642,6 +1642,7 @@ fn run_steps(
         let retries = bench.stats.by_syndrome[usize::from(Syndrome::Retry.code())];
         paging.borrow_mut().0 += bench.faults_told();
         paging.borrow_mut().1 += retries;
+        paging.borrow_mut().2 += bench.faults_resumed();
         for (end, count) in &world.seen {
             *seen.borrow_mut().entry(*end).or_default() += count;
         }
@@ -1650,12 +1651,20 @@ fn run_steps(
     match result {
         Ok(()) => {
             let seen = seen.into_inner();
-            let (faults, retries) = paging.into_inner();
-            println!("{faults} page faults, {retries} requests answered RETRY");
+            let (faults, retries, resumed) = paging.into_inner();
+            println!(
+                "{faults} page faults, {resumed} requests held and resumed, {retries} answered RETRY"
+            );
             for ((op, status), count) in &seen {
                 println!("{:?} {status}: {count}", CmdOp::from_code(*op));
             }
-            // A run that is long enough meets a good one of each.
+            // A run that is long enough meets some of all that can happen to a page fault.
+            if length >= 100 && length as u64 * cases >= 900 {
+                assert!(faults >= 10, "{faults} page faults");
+                assert!(retries >= 1, "no RETRY");
+                assert!(resumed >= 1, "no request was resumed");
+            }
+            // And a good one of each.
             for op in (1..14).filter_map(CmdOp::from_code) {
                 let good = seen.contains_key(&(op.code(), Status::Ok));
                 let short = length < 100 || length as u64 * cases < 900;

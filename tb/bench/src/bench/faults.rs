@@ -4,10 +4,13 @@
 //! What is not known from outside, and so accepted wherever it is possible:
 //!
 //! * RETRY for want of a slot: faults that nobody has read yet count too, and one long request may
-//!   have several. It is accepted if the requests inside could fill the slots.
+//!   have several. It is accepted if the requests to on-demand regions that are inside, or that
+//!   have ended otherwise than well since, could fill the slots.
 //! * RETRY because the client is starved: accepted if it has offered a request that was not taken
 //!   while the request was inside.
 //! * RETRY because of a fence: accepted if a command that may need one was under way meanwhile.
+//!
+//! * Whether a fault was held: a tag may be in use again when the fault is read.
 //!
 //! The directed tests rule each of them out in turn.
 
@@ -40,6 +43,8 @@ struct Past {
     ended: u64,
     /// It came through: no fault of it can be open.
     good: bool,
+    /// It was to an on-demand region.
+    paged: bool,
 }
 
 /// A page that a request has got an address of.
@@ -61,6 +66,9 @@ pub(super) struct Faults {
     past: std::collections::VecDeque<Past>,
     /// Requests that were refused by the host.
     refused: std::collections::HashSet<Ticket>,
+    /// Requests with a fault that was held, and how many of such came through.
+    waited: std::collections::HashSet<Ticket>,
+    resumed: u64,
     /// Pages of on-demand regions that requests without `done` hold: by client and tag.
     used: std::collections::HashMap<(usize, u16), Vec<Used>>,
     next_id: u16,
@@ -93,6 +101,7 @@ impl Faults {
         self.open.clear();
         self.past.clear();
         self.refused.clear();
+        self.waited.clear();
         if everything {
             self.used.clear();
             self.interrupt = false;
@@ -122,6 +131,12 @@ fn writes(request: &Request) -> bool {
 
 fn is_paged(region: &Region) -> bool {
     region.access.contains(Access::ON_DEMAND) && region.level != LEVEL_INLINE
+}
+
+/// May the request have met an on-demand region?
+fn meets_paged(live: &Live) -> bool {
+    let reached = live.candidates.iter().filter_map(|c| c.reached.as_ref());
+    reached.into_iter().any(|region| is_paged(region))
 }
 
 impl Bench {
@@ -161,6 +176,11 @@ impl Bench {
     /// Faults that were told since the start.
     pub fn faults_told(&self) -> u64 {
         self.faults.told
+    }
+
+    /// Requests that were held for a page fault and came through.
+    pub fn faults_resumed(&self) -> u64 {
+        self.faults.resumed
     }
 
     /// Takes the oldest page fault out of the registers; `None` if none waits.
@@ -411,6 +431,9 @@ impl Bench {
         match found {
             Some((ticket, page)) => {
                 let inside = self.is_inside(client, ticket);
+                if inside && fault.held {
+                    self.faults.waited.insert(ticket);
+                }
                 fault.ticket = inside.then_some(ticket);
                 fault.page = page;
             }
@@ -495,13 +518,14 @@ impl Bench {
             .iter()
             .flatten()
             .chain([live])
+            .filter(|live| meets_paged(live))
             .map(|live| u64::from(live.request.len >> 12).min(contexts) + 1)
             .sum();
         let waiting = faults.open.len() as u64;
         let owed = faults
             .past
             .iter()
-            .filter(|past| past.ended >= since)
+            .filter(|past| past.ended >= since && past.paged && !past.good)
             .count() as u64;
         if possible + waiting + owed >= self.golden.fault_slots() as u64 {
             return Ok(());
@@ -540,6 +564,9 @@ impl Bench {
             self.faults.past.pop_front();
         }
         self.faults.refused.remove(&live.ticket);
+        if self.faults.waited.remove(&live.ticket) && good {
+            self.faults.resumed += 1;
+        }
         for fault in &mut self.faults.open {
             if fault.ticket == Some(live.ticket) {
                 fault.ticket = None;
@@ -552,6 +579,7 @@ impl Bench {
             accepted: live.accepted,
             ended: now,
             good,
+            paged: meets_paged(live),
         });
     }
 

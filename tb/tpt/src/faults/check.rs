@@ -8,7 +8,7 @@ use tpt_bench::axi::AxiConfig;
 use tpt_bench::paging::Pager;
 use tpt_bench::{CommandExtra, DonePolicy, Pattern};
 use tpt_golden::regs::{self, counter, status};
-use tpt_golden::types::{CmdOp, Command, Key, Op, Request, Role, State, Status};
+use tpt_golden::types::{CmdOp, Key, Op, Request, Role, State, Status};
 
 use super::class::Class;
 use super::world::{Stop, World, MPT_SIZE};
