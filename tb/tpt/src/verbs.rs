@@ -17,7 +17,9 @@
 
 use std::fmt;
 
-use tpt_golden::types::{Access, ErrorClass, Op, Role, Syndrome};
+use tpt_golden::types::{
+    Access, CmdOp, Command, Encoding, ErrorClass, Op, Role, Status, Syndrome, LEVEL_FLAT,
+};
 
 /// Statuses of work completions: the names of `IBV_WC_*` in the order of their numbers
 /// (`enum ibv_wc_status`).
@@ -359,6 +361,50 @@ pub fn receive_steps(receive: &[Element], message: u64) -> impl Iterator<Item = 
 /// A length on the request channel: 32 bits. Longer ones are refused by the same rule (LENGTH).
 fn clamp(length: u64) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
+}
+
+/// The status of a registration whose range the rules refuse: length 0, or past 2^64.
+pub fn refused_range(start: u64, length: u64) -> Option<Status> {
+    if length == 0 {
+        Some(Status::BadLength)
+    } else if u128::from(start) + u128::from(length) > 1 << 64 {
+        Some(Status::BadWrap)
+    } else {
+        None
+    }
+}
+
+/// The status of a registration that the rules of the unit refuse for its range or its access
+/// flags, whatever the driver does.
+pub fn refused_arguments(start: u64, length: u64, access: u32) -> Option<Status> {
+    refused_range(start, length).or_else(|| {
+        let rights = Access(access);
+        let windows = rights.contains(Access::ON_DEMAND) && rights.contains(Access::MW_BIND);
+        let writes = Access::REMOTE_WRITE | Access::REMOTE_ATOMIC;
+        if windows || access & !(Access::KNOWN | Access::ON_DEMAND).0 != 0 {
+            Some(Status::BadFlags)
+        } else if rights.intersects(writes) && !rights.contains(Access::LOCAL_WRITE) {
+            Some(Status::BadAccess)
+        } else {
+            None
+        }
+    })
+}
+
+/// A bare registration command, for arguments that no driver would pass on.
+pub fn bare_registration(pd: u32, start: u64, length: u64, access: u32) -> Command {
+    Command {
+        op: CmdOp::RegMr.code(),
+        pd,
+        access,
+        start,
+        length,
+        log_page: 12,
+        level: LEVEL_FLAT,
+        encoding: Encoding::Raw.code(),
+        frame: [0x1000, 0, 0, 0],
+        ..Command::default()
+    }
 }
 
 /// The refusal that a syndrome means on a side; `None` if it was accepted.

@@ -21,9 +21,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use serde_json::{json, Value};
 use tpt_golden::frames::{FrameList, Page};
 use tpt_golden::mtt::Shape;
-use tpt_golden::types::{
-    Access, CmdOp, Command, Encoding, Key, Op, Request, Role, Status, LEVEL_FLAT,
-};
+use tpt_golden::types::{Access, Key, Op, Request, Role, Status};
 
 use super::follow::{self, End, Ends};
 use super::parse::{Context, Event, Reg, Send, SendKind, What};
@@ -578,38 +576,27 @@ impl<'a> Replayer<'a> {
     ) -> Result<Judgement, TargetError> {
         let access = Access(reg.access);
         let on_demand = access.contains(Access::ON_DEMAND);
-        let by_unit = reg.length == 0
-            || u128::from(reg.iova) + u128::from(reg.length) > 1 << 64
-            || reg.access & !(Access::KNOWN | Access::ON_DEMAND).0 != 0
-            || (on_demand && access.contains(Access::MW_BIND))
-            || (access.intersects(Access::REMOTE_WRITE | Access::REMOTE_ATOMIC)
-                && !access.contains(Access::LOCAL_WRITE));
-        if by_unit {
-            let done = t.refused_command(&Command {
-                op: CmdOp::RegMr.code(),
-                pd,
-                access: reg.access,
-                start: reg.iova,
-                length: reg.length,
-                log_page: 12,
-                level: LEVEL_FLAT,
-                encoding: Encoding::Raw.code(),
-                frame: [0x1000, 0, 0, 0],
-                ..Command::default()
-            })?;
-            return Ok(if done.status == Status::Ok {
-                Judgement::Disagreed("accepted, but the program got an error".into())
-            } else {
+        let expected = verbs::refused_arguments(reg.iova, reg.length, reg.access);
+        if let Some(expected) = expected {
+            let done = t.refused_command(&verbs::bare_registration(
+                pd, reg.iova, reg.length, reg.access,
+            ))?;
+            return Ok(if done.status == expected {
                 Judgement::Agreed
+            } else {
+                Judgement::Disagreed(format!(
+                    "the unit answers {}, the rules say {expected}",
+                    done.status
+                ))
             });
         }
         let writes = access.intersects(Access::LOCAL_WRITE | Access::MW_BIND);
-        let by_driver = (reg.addr ^ reg.iova) % PAGE != 0
-            || reg.map.is_empty()
-            || (writes && reg.map.as_bytes().get(1) != Some(&b'w'));
+        let pinned = reg.map.is_empty() || (writes && reg.map.as_bytes().get(1) != Some(&b'w'));
+        // A page of an on-demand region is looked for when it is used.
+        let by_driver = (reg.addr ^ reg.iova) % PAGE != 0 || (pinned && !on_demand);
         // Anything else (limits of the recorder, a kernel that cannot page on demand) says nothing
         // about protection.
-        Ok(if by_driver && !on_demand {
+        Ok(if by_driver {
             Judgement::Agreed
         } else {
             Judgement::NotJudged("registration refused for another reason than protection")

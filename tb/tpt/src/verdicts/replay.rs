@@ -7,9 +7,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use tpt_golden::frames::FrameList;
 use tpt_golden::mtt::Shape;
-use tpt_golden::types::{
-    Access, CmdOp, Command, Encoding, Key, Op, Request, Status, Syndrome, LEVEL_FLAT,
-};
+use tpt_golden::types::{Access, CmdOp, Command, Key, Op, Request, Status, Syndrome};
 
 use super::judge::{self, Traits, IWARP};
 use super::keys::{self, Pair};
@@ -132,33 +130,6 @@ pub fn stream(qpn: u32) -> u8 {
 
 pub(super) fn pd(recorded: u32) -> u32 {
     PD_BASE + recorded
-}
-
-/// A region that the rules refuse: length 0, or past 2^64.
-fn refused_by_rule(start: u64, length: u64) -> Option<Status> {
-    if length == 0 {
-        Some(Status::BadLength)
-    } else if u128::from(start) + u128::from(length) > 1 << 64 {
-        Some(Status::BadWrap)
-    } else {
-        None
-    }
-}
-
-/// A bare registration command, for arguments that no driver would pass on.
-fn bare(pd: u32, start: u64, length: u64, access: u32) -> Command {
-    Command {
-        op: CmdOp::RegMr.code(),
-        pd,
-        access,
-        start,
-        length,
-        log_page: 12,
-        level: LEVEL_FLAT,
-        encoding: Encoding::Raw.code(),
-        frame: [0x1000, 0, 0, 0],
-        ..Command::default()
-    }
 }
 
 impl Replayer {
@@ -348,8 +319,13 @@ impl Replayer {
                 MrState::Gone => self.stale.contains_key(&id),
             };
             if !known && !self.refused.contains_key(&id) {
-                if let Some(expected) = refused_by_rule(mr.va, mr.length) {
-                    let got = t.refused_command(&bare(pd(mr.pd), mr.va, mr.length, mr.access))?;
+                if let Some(expected) = verbs::refused_range(mr.va, mr.length) {
+                    let got = t.refused_command(&verbs::bare_registration(
+                        pd(mr.pd),
+                        mr.va,
+                        mr.length,
+                        mr.access,
+                    ))?;
                     if got.status != expected {
                         return Ok(Err(format!(
                             "registering {} gives {}, not {expected}",
@@ -614,9 +590,14 @@ impl Replayer {
     ) -> Result<Attempt, TargetError> {
         let writes = Access(r.access).intersects(Access::LOCAL_WRITE | Access::MW_BIND);
         // Rules of the unit itself first: it must refuse these whatever the driver does.
-        let by_unit = refused_by_rule(r.iova, r.length).or_else(|| argument_status(r.access));
+        let by_unit = verbs::refused_arguments(r.iova, r.length, r.access);
         let refused = if let Some(expected) = by_unit {
-            let got = t.refused_command(&bare(pd(r.pd), r.iova, r.length, r.access))?;
+            let got = t.refused_command(&verbs::bare_registration(
+                pd(r.pd),
+                r.iova,
+                r.length,
+                r.access,
+            ))?;
             if got.status != expected {
                 return Ok(Attempt::Wrong(format!(
                     "the unit answers {}, the rules say {expected}",
@@ -634,7 +615,7 @@ impl Replayer {
         } else if over_limit(case, r) {
             "more memory than the process may lock"
         } else {
-            let rule = if refused_by_rule(r.addr, r.length).is_some() {
+            let rule = if verbs::refused_range(r.addr, r.length).is_some() {
                 Some(WRAP)
             } else if (r.addr ^ r.iova) & 0xfff != 0 {
                 Some(OFFSET)
@@ -673,7 +654,12 @@ impl Replayer {
 
     /// An on-demand registration: nothing is pinned, and its table is all absent.
     fn on_demand(&mut self, t: &mut dyn Target, r: &Registration) -> Result<Attempt, TargetError> {
-        let made = t.refused_command(&bare(pd(r.pd), r.iova, r.length, r.access))?;
+        let made = t.refused_command(&verbs::bare_registration(
+            pd(r.pd),
+            r.iova,
+            r.length,
+            r.access,
+        ))?;
         if made.status != Status::Ok {
             return Ok(Attempt::Wrong(format!(
                 "the unit answers {}, the rules allow the region",
@@ -925,21 +911,6 @@ fn over_limit(case: &Case, r: &Registration) -> bool {
     !lifted && memory::pages(r.addr, r.length) > limit >> memory::LOG_FRAME
 }
 
-/// Refusals of the unit that depend on the access flags alone.
-fn argument_status(access: u32) -> Option<Status> {
-    let a = Access(access);
-    let windows = a.contains(Access::ON_DEMAND) && a.contains(Access::MW_BIND);
-    if windows || access & !(Access::KNOWN | Access::ON_DEMAND).0 != 0 {
-        Some(Status::BadFlags)
-    } else if a.intersects(Access::REMOTE_WRITE | Access::REMOTE_ATOMIC)
-        && !a.contains(Access::LOCAL_WRITE)
-    {
-        Some(Status::BadAccess)
-    } else {
-        None
-    }
-}
-
 /// The listed region that a step's recorded key belongs to, in its role.
 fn listed<'a>(mrs: &'a [Mr], step: &Step) -> Option<&'a Mr> {
     mrs.iter()
@@ -976,7 +947,7 @@ fn region_traits(case: &Case, tr: &Transfer) -> Traits {
         zero_based: Access(mr.access).contains(Access::ZERO_BASED),
         iova: mr.va != mr.host_addr,
         no_remote_right: !Access(mr.access).intersects(Access::ANY_REMOTE),
-        refused_region: refused_by_rule(mr.va, mr.length) == Some(Status::BadWrap),
+        refused_region: verbs::refused_range(mr.va, mr.length) == Some(Status::BadWrap),
         ..Traits::default()
     }
 }
