@@ -107,6 +107,7 @@ fmt: ## format the Rust sources
 .PHONY: docs
 docs: setup ## API documentation, and check of the pages in docs/
 	$(PY) tools/check_docs.py
+	$(PY) tools/testplan.py --check
 	$(PY) tools/gen_queue.py --check
 	$(PY) tools/gen_formats.py --check
 	$(PY) tools/draw.py --check

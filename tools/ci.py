@@ -34,6 +34,7 @@ STEPS = [
     Step("format", [CARGO, "fmt", "--all", "--", "--check"], 120),
     Step("licence", [PY, "tools/licence.py"], 300),
     Step("pages", [PY, "tools/check_docs.py"], 120),
+    Step("test plan", [PY, "tools/testplan.py", "--check"], 60),
     Step("registers", [PY, "tools/gen_csr.py", "--check"], 120),
     Step("queue header", [PY, "tools/gen_queue.py", "--check"], 60),
     Step("tables", [PY, "tools/gen_formats.py", "--check"], 60),

@@ -23,6 +23,7 @@ import lint  # noqa: E402
 import mutants  # noqa: E402
 import run_all  # noqa: E402
 import run_tests  # noqa: E402
+import testplan  # noqa: E402
 
 
 class Package(unittest.TestCase):
@@ -287,6 +288,53 @@ class Pages(unittest.TestCase):
             self.assertEqual(len(check_docs.name_problems("a.md", "    make x\n", {"run"}, root)),
                              1)
             self.assertEqual(len(check_docs.name_problems("a.md", "`rtl/x.sv`", set(), root)), 1)
+
+
+class Plan(unittest.TestCase):
+    """The test plan: what it names must be there."""
+
+    GOOD = {"id": "a", "feature": "A", "stimulus": "s", "check": "c", "tests": ["bench/rules::one"],
+            "mutants": ["m"], "commands": ["run"], "proven": ["fence"]}
+
+    def problems(self, **change):
+        """Problems of a plan of one feature in a project of one test, mutant, target, proof."""
+        with tempfile.TemporaryDirectory() as name:
+            root = pathlib.Path(name)
+            for path, text in [
+                    ("tb/bench/tests/rules.rs",
+                     "#[test]\nfn one() {}\n#[test]\n#[should_panic]\nfn two() {}\n"
+                     "fn help() {}\n"),
+                    ("tb/mutants.toml", '[[mutant]]\nname = "m"\n'), ("Makefile", "run: x\n"),
+                    ("tb/formal/fence.sby", "")]:
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text(text, encoding="utf-8")
+            return testplan.problems_of([{**self.GOOD, **change}], root)
+
+    def test_a_plan_that_is_right(self):
+        self.assertEqual(self.problems(), [])
+        self.assertEqual(self.problems(tests=["bench/rules::two"]), [])
+
+    def test_what_does_not_exist_is_named(self):
+        for change, word in [
+                ({"tests": ["bench/rules::help"]}, "no such test"),
+                ({"tests": ["bench/other::one"]}, "no file tb/bench/tests/other.rs"),
+                ({"tests": ["rules::one"]}, "CRATE/FILE::TEST"), ({"tests": []}, "`tests` is missing"),
+                ({"mutants": []}, "m stands in no feature"), ({"mutants": ["m", "x"]}, "no x in"),
+                ({"mutants": ["m", "m"]}, "m stands twice"), ({"commands": ["walk"]}, "no walk in"),
+                ({"proven": ["all"]}, "no all in"), ({"check": ""}, "`check` is missing"),
+                ({"colour": 1}, "no such field: colour")]:
+            found = self.problems(**change)
+            self.assertEqual(len(found), 1, found)
+            self.assertIn(word, found[0])
+
+    def test_the_table(self):
+        table = testplan.feature_table([self.GOOD, {"id": "b", "feature": "B", "built": False}])
+        self.assertIn("| A | yes | 1 test, 1 mutant | fence |\n| B | no | – | – |", table)
+        text = f"x\n{testplan.BEGIN}\nold\n{testplan.END}\ny\n"
+        self.assertEqual(testplan.with_table(text, "t"),
+                         f"x\n{testplan.BEGIN}\nt\n{testplan.END}\ny\n")
+        with self.assertRaises(common.ToolError):
+            testplan.with_table("x", "t")
 
 
 class Counting(unittest.TestCase):

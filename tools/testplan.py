@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Holds the test plan docs/testplan.toml against the project, and writes the feature table of
+README.md from it.
+
+Every test, mutant, property and target of the Makefile that the plan names must exist, and every
+mutant must stand in the plan.
+
+    tools/testplan.py [--check]
+"""
+
+import argparse
+import re
+import sys
+import tomllib
+
+import common
+from common import ROOT, ToolError
+
+PLAN = "docs/testplan.toml"
+BEGIN, END = "<!-- features -->", "<!-- end features -->"
+KEYS = {"id", "feature", "built", "stimulus", "check", "tests", "mutants", "commands", "proven"}
+TEST = re.compile(r"#\[test\]\s*(?:#\[[^\]]*\]\s*)*(?:pub )?fn (\w+)")
+TARGET = re.compile(r"^([a-z][a-z-]*):", re.M)
+
+
+def tests_of(path):
+    """Names of the tests in a Rust file."""
+    return set(TEST.findall(path.read_text(encoding="utf-8")))
+
+
+def properties(root=ROOT):
+    """Names of the formal tasks: `NAME` of each tb/formal/NAME.sby."""
+    return {path.stem for path in (root / "tb/formal").glob("*.sby")}
+
+
+def problems_of(features, root=ROOT):
+    """What the plan names that does not exist, and what it lacks."""
+    problems, seen, files = [], set(), {}
+    mutants = {m["name"] for m in tomllib.loads(
+        (root / "tb/mutants.toml").read_text(encoding="utf-8"))["mutant"]}
+    targets = set(TARGET.findall((root / "Makefile").read_text(encoding="utf-8")))
+    formal = properties(root)
+    for number, feature in enumerate(features, 1):
+        name = feature.get("id", f"feature {number}")
+        unknown = set(feature) - KEYS
+        if unknown:
+            problems.append(f"{name}: no such field: {', '.join(sorted(unknown))}")
+        if name in seen:
+            problems.append(f"{name}: stands twice")
+        seen.add(name)
+        if not feature.get("feature"):
+            problems.append(f"{name}: `feature` is missing")
+        if feature.get("built", True):
+            for field in ("stimulus", "check", "tests"):
+                if not feature.get(field):
+                    problems.append(f"{name}: `{field}` is missing")
+        for test in feature.get("tests", []):
+            found = re.fullmatch(r"(\w+)/(\w+)::(\w+)", test)
+            if not found:
+                problems.append(f"{name}: {test}: should be CRATE/FILE::TEST")
+                continue
+            path = root / "tb" / found[1] / "tests" / f"{found[2]}.rs"
+            if path not in files:
+                files[path] = tests_of(path) if path.exists() else None
+            if files[path] is None:
+                problems.append(f"{name}: {test}: there is no file {path.relative_to(root)}")
+            elif found[3] not in files[path]:
+                problems.append(f"{name}: {test}: there is no such test in that file")
+        for field, known, what in (("mutants", mutants, "in tb/mutants.toml"),
+                                   ("commands", targets, "in the Makefile"),
+                                   ("proven", formal, "in tb/formal")):
+            listed = feature.get(field, [])
+            for item in listed:
+                if item not in known:
+                    problems.append(f"{name}: {field}: there is no {item} {what}")
+            for item in sorted({i for i in listed if listed.count(i) > 1}):
+                problems.append(f"{name}: {field}: {item} stands twice")
+    planned = {mutant for feature in features for mutant in feature.get("mutants", [])}
+    problems += [f"tb/mutants.toml: {name} stands in no feature of the plan"
+                 for name in sorted(mutants - planned)]
+    return problems
+
+
+def count(number, word):
+    """`1 test`, `2 tests`."""
+    return f"{number} {word}" + ("" if number == 1 else "s")
+
+
+def feature_table(features):
+    """The table of README.md."""
+    rows = ["| feature | implemented | tested | proven |", "| --- | --- | --- | --- |"]
+    for feature in features:
+        built = feature.get("built", True)
+        tested = "–"
+        if built:
+            tested = count(len(feature["tests"]), "test")
+            if feature.get("mutants"):
+                tested += ", " + count(len(feature["mutants"]), "mutant")
+        proven = ", ".join(feature.get("proven", [])) or "–"
+        rows.append(f"| {feature['feature']} | {'yes' if built else 'no'} | {tested} | {proven} |")
+    return "\n".join(rows)
+
+
+def with_table(readme, table):
+    """The text of README.md with the table between its marks."""
+    if readme.count(BEGIN) != 1 or readme.count(END) != 1:
+        raise ToolError(f"README.md must have one line {BEGIN} and one line {END}")
+    before, rest = readme.split(BEGIN)
+    return f"{before}{BEGIN}\n{table}\n{END}{rest.split(END)[1]}"
+
+
+def main():
+    """Checks, then writes or compares."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--check", action="store_true", help="compare only")
+    args = parser.parse_args()
+    try:
+        features = tomllib.loads((ROOT / PLAN).read_text(encoding="utf-8"))["feature"]
+    except (tomllib.TOMLDecodeError, KeyError) as error:
+        raise ToolError(f"{PLAN}: {error}") from error
+    problems = problems_of(features)
+    for problem in problems:
+        print(f"{PLAN}: {problem}")
+    if problems:
+        print(f"testplan: {count(len(problems), 'problem')}")
+        return 1
+    path = ROOT / "README.md"
+    old = path.read_text(encoding="utf-8")
+    new = with_table(old, feature_table(features))
+    if old != new and args.check:
+        print("testplan: the feature table of README.md is not that of the plan; "
+              "run tools/testplan.py")
+        return 1
+    if old != new:
+        path.write_text(new, encoding="utf-8")
+    tests = {test for feature in features for test in feature.get("tests", [])}
+    mutants = {mutant for feature in features for mutant in feature.get("mutants", [])}
+    print(f"testplan: {count(len(features), 'feature')}, {count(len(tests), 'test')} and "
+          f"{count(len(mutants), 'mutant')}, all there")
+    return 0
+
+
+if __name__ == "__main__":
+    common.end_cleanly()
+    try:
+        sys.exit(main())
+    except ToolError as error:
+        sys.exit(f"testplan: {error}")
