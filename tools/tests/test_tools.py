@@ -318,7 +318,8 @@ class Plan(unittest.TestCase):
         for change, word in [
                 ({"tests": ["bench/rules::help"]}, "no such test"),
                 ({"tests": ["bench/other::one"]}, "no file tb/bench/tests/other.rs"),
-                ({"tests": ["rules::one"]}, "CRATE/FILE::TEST"), ({"tests": []}, "`tests` is missing"),
+                ({"tests": ["rules::one"]}, "CRATE/FILE::TEST"),
+                ({"tests": []}, "`tests` is missing"),
                 ({"mutants": []}, "m stands in no feature"), ({"mutants": ["m", "x"]}, "no x in"),
                 ({"mutants": ["m", "m"]}, "m stands twice"), ({"commands": ["walk"]}, "no walk in"),
                 ({"proven": ["all"]}, "no all in"), ({"check": ""}, "`check` is missing"),
