@@ -18,6 +18,12 @@ CONFIG ?= default
 MUTANTS ?= 4
 # Faults of `make faults`.
 FAULTS ?= 10000
+# Length of `make soak`; numbers of the episodes of `make soak` and `make campaign`; how many at a
+# time.
+MINUTES ?= 10
+FIRST ?= 0
+LAST ?= 999
+JOBS ?= 2
 # Seed of that choice, and of the faults.
 SEED ?= 1
 
@@ -84,6 +90,16 @@ faults: build ## 10,000 faults in memory, its port, hosts and clients (FAULTS=10
 faults-quick: build ## the same with 500 of them
 	@mkdir -p build
 	$(TPT) faults --config small --count 500 --seed $(SEED) --json build/faults-quick.json
+
+.PHONY: soak
+soak: build ## random episodes in every configuration, all judged (MINUTES=10)
+	@mkdir -p build
+	$(TPT) soak --minutes $(MINUTES) --seeds $(FIRST).. --jobs $(JOBS) --json build/soak.json
+
+.PHONY: campaign
+campaign: build ## the same by numbers, in shards (FIRST=0 LAST=999 JOBS=2)
+	@mkdir -p build
+	$(TPT) campaign --seeds $(FIRST)..$$(($(LAST) + 1)) --jobs $(JOBS) --json build/campaign.json
 
 .PHONY: lint
 lint: setup ## RTL with Verilator, Yosys and Verible in every configuration; clippy; style

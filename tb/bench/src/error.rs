@@ -48,6 +48,17 @@ pub enum BenchError {
 }
 
 impl BenchError {
+    /// The clock at which it was found, if it is known.
+    pub fn clock(&self) -> Option<u64> {
+        match self {
+            Self::Mismatch { clock, .. }
+            | Self::Protocol { clock, .. }
+            | Self::Timeout { clock, .. }
+            | Self::Dut(DutError::Assertion { clock, .. }) => Some(*clock),
+            Self::Dut(_) | Self::Register { .. } => None,
+        }
+    }
+
     /// True for everything that says that the unit is wrong (and not the user of the bench).
     pub fn is_mismatch(&self) -> bool {
         !matches!(self, Self::Dut(DutError::NoModel(_) | DutError::Waves(_)))

@@ -29,6 +29,7 @@ mod client;
 pub mod driver;
 mod error;
 pub mod paging;
+pub mod random;
 pub mod rig;
 pub mod rng;
 

@@ -18,6 +18,8 @@ pub mod report;
 #[cfg(feature = "rtl")]
 pub mod rtl;
 pub mod scenario;
+#[cfg(feature = "rtl")]
+pub mod soak;
 pub mod tally;
 pub mod target;
 pub mod textbook;

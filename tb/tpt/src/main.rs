@@ -39,6 +39,12 @@ enum What {
     /// Puts faults into memory, its port, hosts and clients, and says what became of each.
     #[cfg(feature = "rtl")]
     Faults(Faults),
+    /// Runs random episodes, each judged in all that it does, until time or numbers end.
+    #[cfg(feature = "rtl")]
+    Soak(Soak),
+    /// Runs random episodes in shards, each in a process of its own, and adds their reports up.
+    #[cfg(feature = "rtl")]
+    Campaign(Campaign),
 }
 
 #[derive(Debug, Args)]
@@ -155,6 +161,70 @@ struct Faults {
     json: Option<PathBuf>,
 }
 
+#[cfg(feature = "rtl")]
+#[derive(Debug, Args)]
+struct Soak {
+    /// No episode begins after so many minutes [default: 10, without --seeds].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    minutes: Option<u32>,
+    /// Numbers of the episodes; the same number is the same episode. Without an end: 5..
+    #[arg(long, value_name = "A..B", value_parser = parse_seeds)]
+    seeds: Option<std::ops::Range<u64>>,
+    /// Configurations to choose from [default: all that are built].
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    configs: Vec<String>,
+    /// Episodes at a time.
+    #[arg(long, value_name = "N", default_value_t = 2,
+          value_parser = clap::value_parser!(u8).range(1..=64))]
+    jobs: u8,
+    /// Writes the report for machines to a file.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Runs the episode of this number alone, not shrunk.
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["minutes", "seeds", "json"])]
+    replay: Option<u64>,
+    /// Records the clocks around its mismatch.
+    #[arg(long, value_name = "FILE.fst", requires = "replay")]
+    waves: Option<PathBuf>,
+}
+
+#[cfg(feature = "rtl")]
+#[derive(Debug, Args)]
+struct Campaign {
+    /// Numbers of the episodes.
+    #[arg(long, value_name = "A..B", value_parser = parse_seeds,
+          required_unless_present = "merge")]
+    seeds: Option<std::ops::Range<u64>>,
+    /// Configurations to choose from [default: all that are built].
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    configs: Vec<String>,
+    /// Processes at a time.
+    #[arg(long, value_name = "N", default_value_t = 2,
+          value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: u16,
+    /// Adds up reports of `tpt soak --json` instead, as of the array jobs of a cluster.
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["seeds", "configs"])]
+    merge: Vec<PathBuf>,
+    /// Writes the report for machines to a file.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+fn parse_seeds(text: &str) -> Result<std::ops::Range<u64>, String> {
+    let expected = "expected FIRST..END or FIRST.. with FIRST below END, such as 0..1000";
+    let (first, end) = text.split_once("..").ok_or(expected)?;
+    let number = |text: &str| text.trim().parse::<u64>().map_err(|_| expected.to_owned());
+    let end = match end.trim() {
+        "" => u64::MAX,
+        end => number(end)?,
+    };
+    let first = number(first)?;
+    match first < end {
+        true => Ok(first..end),
+        false => Err(expected.into()),
+    }
+}
+
 fn parse_latency(text: &str) -> Result<RangeInclusive<u32>, String> {
     latency(text).map_err(|expected| format!("expected {expected}"))
 }
@@ -219,6 +289,39 @@ fn faults(f: Faults) -> anyhow::Result<Exit> {
     })
 }
 
+#[cfg(feature = "rtl")]
+fn soak(s: Soak) -> anyhow::Result<Exit> {
+    use std::time::Duration;
+    if let Some(number) = s.replay {
+        return tpt::soak::replay(number, &s.configs, s.waves.as_deref());
+    }
+    let minutes = match (s.minutes, &s.seeds) {
+        (None, Some(seeds)) if seeds.end != u64::MAX => None,
+        (minutes, _) => Some(minutes.unwrap_or(10)),
+    };
+    tpt::soak::soak(&tpt::soak::Options {
+        configs: s.configs,
+        seeds: s.seeds.unwrap_or(0..u64::MAX),
+        time: minutes.map(|minutes| Duration::from_secs(60 * u64::from(minutes))),
+        jobs: s.jobs.into(),
+        json: s.json,
+    })
+}
+
+#[cfg(feature = "rtl")]
+fn campaign(c: Campaign) -> anyhow::Result<Exit> {
+    let Some(seeds) = c.seeds else {
+        return tpt::soak::merge(&c.merge, c.json.as_deref());
+    };
+    tpt::soak::campaign(&tpt::soak::Options {
+        configs: c.configs,
+        seeds,
+        time: None,
+        jobs: c.jobs.into(),
+        json: c.json,
+    })
+}
+
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         What::Run(r) => cli::run(&r.scenario, &common(r.shared)),
@@ -228,6 +331,10 @@ fn main() -> ExitCode {
         What::Bench(b) => bench(b),
         #[cfg(feature = "rtl")]
         What::Faults(f) => faults(f),
+        #[cfg(feature = "rtl")]
+        What::Soak(s) => soak(s),
+        #[cfg(feature = "rtl")]
+        What::Campaign(c) => campaign(c),
     };
     match result {
         Ok(Exit::Good) => ExitCode::SUCCESS,

@@ -1,0 +1,610 @@
+// Copyright OpenTPT contributors.
+// SPDX-License-Identifier: Apache-2.0
+
+//! `tpt soak` and `tpt campaign`: random episodes without an end, each judged by the golden
+//! reference in all that it does.
+//!
+//! An episode ([`tpt_bench::random::Episode`]) follows from its number alone: configuration, memory,
+//! hosts, clients, commands. `soak` runs a range of numbers, or as many as there is time for, on
+//! threads; `campaign` runs a range in processes of their own, so that one that dies is only one
+//! shard, and adds their reports up. The report of a shard is a file, and shards that ran elsewhere
+//! are added up in the same way.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use anyhow::{bail, Context as _, Result};
+use serde::{Deserialize, Serialize};
+use tpt_bench::random::{Episode, Tally};
+use tpt_bench::BenchError;
+use tpt_golden::types::{CmdOp, Status, Syndrome};
+use tpt_verilated::{Config, DutError};
+
+use crate::cli::Exit;
+use crate::verbs::syndrome_name;
+
+/// Failures that are told in full, and after which a run ends.
+const MOST_FAILURES: usize = 16;
+/// Clocks recorded before a mismatch.
+const WAVES_BEFORE: u64 = 2000;
+/// Shards per process of a campaign, so that a slow one does not keep the others waiting.
+const SHARDS_PER_JOB: u64 = 4;
+
+/// Options of `tpt soak`.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Names of configurations; empty: all that are built.
+    pub configs: Vec<String>,
+    /// Numbers of the episodes.
+    pub seeds: Range<u64>,
+    /// No episode begins after so much time.
+    pub time: Option<Duration>,
+    /// Threads, or processes of a campaign.
+    pub jobs: usize,
+    /// Report for machines.
+    pub json: Option<PathBuf>,
+}
+
+/// An episode that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failed {
+    /// Its number.
+    pub seed: u64,
+    /// Its configuration.
+    pub config: String,
+    /// What was wrong, and after which steps.
+    pub text: String,
+}
+
+/// What a configuration has gone through.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Episodes that were good.
+    pub episodes: u64,
+    /// Requests answered.
+    pub requests: u64,
+    /// Segments.
+    pub segments: u64,
+    /// Commands completed.
+    pub commands: u64,
+    /// Page faults told.
+    pub faults: u64,
+    /// Requests held for one that came through.
+    pub resumed: u64,
+    /// Clocks.
+    pub clocks: u64,
+    /// Requests by their syndrome.
+    pub syndromes: BTreeMap<String, u64>,
+    /// Commands by operation and status.
+    pub completions: BTreeMap<String, u64>,
+}
+
+impl Counts {
+    fn of(tally: &Tally) -> Self {
+        let syndrome = |code: u8| {
+            let known = Syndrome::from_code(code);
+            known.map_or_else(|| format!("syndrome {code}"), syndrome_name)
+        };
+        let end = |op: u8, status: u8| {
+            let op = CmdOp::from_code(op).map_or_else(|| format!("{op}"), |op| format!("{op:?}"));
+            let status = Status::from_code(status);
+            format!(
+                "{op} {}",
+                status.map_or("?".into(), |status| status.to_string())
+            )
+        };
+        Self {
+            episodes: tally.cases,
+            requests: tally.requests,
+            segments: tally.segments,
+            commands: tally.commands,
+            faults: tally.faults,
+            resumed: tally.resumed,
+            clocks: tally.clocks,
+            syndromes: (tally.by_syndrome.iter())
+                .map(|(code, count)| (syndrome(*code), *count))
+                .collect(),
+            completions: (tally.by_end.iter())
+                .map(|((op, status), count)| (end(*op, *status), *count))
+                .collect(),
+        }
+    }
+
+    fn add(&mut self, other: &Counts) {
+        self.episodes += other.episodes;
+        self.requests += other.requests;
+        self.segments += other.segments;
+        self.commands += other.commands;
+        self.faults += other.faults;
+        self.resumed += other.resumed;
+        self.clocks += other.clocks;
+        for (name, count) in &other.syndromes {
+            *self.syndromes.entry(name.clone()).or_default() += count;
+        }
+        for (name, count) in &other.completions {
+            *self.completions.entry(name.clone()).or_default() += count;
+        }
+    }
+}
+
+/// What a run, a shard or a whole campaign has gone through.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// Configurations that the numbers choose from, in their order: with other ones, the same
+    /// number is another episode.
+    pub choice: Vec<String>,
+    /// Ranges of numbers, as far as they were run: first, and the one behind the last.
+    pub seeds: Vec<(u64, u64)>,
+    /// By configuration.
+    pub configs: BTreeMap<String, Counts>,
+    /// Episodes that failed.
+    pub failed: Vec<Failed>,
+    /// Shards of which nothing is known.
+    pub lost: Vec<String>,
+}
+
+impl Report {
+    /// Adds the report of another shard of the same choice of configurations.
+    pub fn add(&mut self, other: Report) -> Result<()> {
+        if self.choice != other.choice {
+            bail!(
+                "shards of different configurations: {} and {}; expected the same --configs",
+                self.choice.join(","),
+                other.choice.join(",")
+            );
+        }
+        let overlaps = |a: &(u64, u64), b: &(u64, u64)| a.0 < b.1 && b.0 < a.1;
+        for range in &other.seeds {
+            if let Some(known) = self.seeds.iter().find(|known| overlaps(known, range)) {
+                bail!(
+                    "seeds {}..{} are in two shards ({}..{}); expected each number once",
+                    range.0,
+                    range.1,
+                    known.0,
+                    known.1
+                );
+            }
+        }
+        self.seeds.extend(other.seeds);
+        self.seeds.sort_unstable();
+        for (name, counts) in &other.configs {
+            self.configs.entry(name.clone()).or_default().add(counts);
+        }
+        self.failed.extend(other.failed);
+        self.failed.sort_by_key(|failed| failed.seed);
+        self.lost.extend(other.lost);
+        Ok(())
+    }
+
+    /// The sum of all configurations.
+    pub fn total(&self) -> Counts {
+        let mut total = Counts::default();
+        for counts in self.configs.values() {
+            total.add(counts);
+        }
+        total
+    }
+
+    /// Nothing failed, and something was done.
+    pub fn is_good(&self) -> bool {
+        self.failed.is_empty() && self.lost.is_empty() && self.total().episodes > 0
+    }
+
+    /// For people.
+    pub fn text(&self, command: &str) -> String {
+        let mut text = String::new();
+        let total = self.total();
+        let _ = writeln!(
+            text,
+            "{:<10} {:>9} {:>11} {:>11} {:>10} {:>9} {:>9} {:>13}",
+            "", "episodes", "requests", "segments", "commands", "faults", "resumed", "clocks"
+        );
+        let all = self
+            .configs
+            .iter()
+            .map(|(name, counts)| (&name[..], counts));
+        for (name, c) in all.chain([("all", &total)]) {
+            let _ = writeln!(
+                text,
+                "{name:<10} {:>9} {:>11} {:>11} {:>10} {:>9} {:>9} {:>13}",
+                c.episodes, c.requests, c.segments, c.commands, c.faults, c.resumed, c.clocks
+            );
+        }
+        let _ = writeln!(text, "\nrequests by syndrome");
+        for (name, count) in &total.syndromes {
+            let _ = writeln!(text, "{count:>12}  {name}");
+        }
+        let kinds = total.completions.len();
+        let _ = writeln!(text, "\n{kinds} pairs of command and status were seen");
+        for failed in &self.failed {
+            let _ = writeln!(
+                text,
+                "\nepisode {}, configuration {}: {}\n  again: tpt soak --configs {} --replay {} \
+                 --waves FILE.fst",
+                failed.seed,
+                failed.config,
+                failed.text,
+                self.choice.join(","),
+                failed.seed
+            );
+        }
+        for lost in &self.lost {
+            let _ = writeln!(text, "\n{lost}");
+        }
+        let operations = total.requests + total.commands;
+        let _ = writeln!(
+            text,
+            "\n{command}: {operations} operations in {} episodes, {} mismatches{}",
+            total.episodes,
+            self.failed.len(),
+            match self.lost.len() {
+                0 => String::new(),
+                n => format!(", {n} shards lost"),
+            }
+        );
+        text
+    }
+
+    /// Reads the report of a shard.
+    pub fn read(path: &Path) -> Result<Self> {
+        let name = path.display();
+        let text = std::fs::read_to_string(path).with_context(|| format!("{name}"))?;
+        serde_json::from_str(&text)
+            .with_context(|| format!("{name}: expected a file that tpt soak --json wrote"))
+    }
+
+    /// Writes it: the file is whole, or as it was.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let beside = path.with_extension("part");
+        let text = serde_json::to_string_pretty(self)? + "\n";
+        std::fs::write(&beside, text).with_context(|| format!("{}", beside.display()))?;
+        std::fs::rename(&beside, path).with_context(|| format!("{}", path.display()))
+    }
+}
+
+/// The configurations with these names, all built; all that are built if there is none.
+fn configs(names: &[String]) -> Result<Vec<Config>> {
+    let built = |config: &Config| config.sizes().built;
+    let all: Vec<Config> = Config::ALL.into_iter().filter(built).collect();
+    if names.is_empty() {
+        return match all.is_empty() {
+            true => bail!("no configuration is built; expected one at least (see TPT_CONFIGS)"),
+            false => Ok(all),
+        };
+    }
+    let find = |name: &String| {
+        let known = all.iter().find(|config| config.name() == name);
+        known.copied().with_context(|| {
+            let known: Vec<_> = all.iter().map(|config| config.name()).collect();
+            format!(
+                "configuration {name} is not built; expected {}",
+                known.join(", ")
+            )
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+/// Runs an episode; a panic is a failure like any other.
+fn run_one(number: u64, choice: &[Config]) -> (Config, Result<Tally, Failed>) {
+    let episode = Episode::new(number, choice);
+    let config = episode.run.config;
+    let failed = |text| Failed {
+        seed: number,
+        config: config.name().into(),
+        text,
+    };
+    let result = match catch_unwind(AssertUnwindSafe(|| episode.run.run())) {
+        Ok(Ok(tally)) => Ok(tally),
+        Ok(Err(failure)) => Err(failed(failure.to_string())),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
+            Err(failed(format!("panic: {}", text.unwrap_or_default())))
+        }
+    };
+    (config, result)
+}
+
+/// Runs episodes until the numbers or the time are at their end.
+pub fn run(options: &Options) -> Result<Report> {
+    let choice = configs(&options.configs)?;
+    if options.seeds.is_empty() {
+        bail!(
+            "seeds {}..{} are none; expected FIRST..END with FIRST below END",
+            options.seeds.start,
+            options.seeds.end
+        );
+    }
+    let start = Instant::now();
+    let next = AtomicU64::new(options.seeds.start);
+    let report = Mutex::new(Report {
+        choice: choice.iter().map(|config| config.name().into()).collect(),
+        ..Report::default()
+    });
+    let locked = || report.lock().unwrap_or_else(|error| error.into_inner());
+    let told = AtomicU64::new(1);
+    std::thread::scope(|scope| {
+        for _ in 0..options.jobs.max(1) {
+            scope.spawn(|| loop {
+                let late = options.time.is_some_and(|time| start.elapsed() >= time);
+                if late || locked().failed.len() >= MOST_FAILURES {
+                    return;
+                }
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= options.seeds.end {
+                    return;
+                }
+                let (config, result) = run_one(number, &choice);
+                let mut report = locked();
+                match result {
+                    Ok(tally) => {
+                        let counts = report.configs.entry(config.name().into()).or_default();
+                        counts.add(&Counts::of(&tally));
+                    }
+                    Err(failed) => report.failed.push(failed),
+                }
+                let minutes = start.elapsed().as_secs() / 60;
+                if minutes >= told.load(Ordering::Relaxed) {
+                    told.store(minutes + 1, Ordering::Relaxed);
+                    let total = report.total();
+                    eprintln!(
+                        "soak: {minutes} min, {} operations, {} failed",
+                        total.requests + total.commands,
+                        report.failed.len()
+                    );
+                }
+            });
+        }
+    });
+    let mut report = report
+        .into_inner()
+        .unwrap_or_else(|error| error.into_inner());
+    let end = next.into_inner().min(options.seeds.end);
+    report.seeds.push((options.seeds.start, end));
+    report.failed.sort_by_key(|failed| failed.seed);
+    Ok(report)
+}
+
+fn finish(report: &Report, command: &str, json: Option<&Path>) -> Result<Exit> {
+    if let Some(path) = json {
+        report.write(path)?;
+    }
+    print!("{}", report.text(command));
+    Ok(match report.is_good() {
+        true => Exit::Good,
+        false => Exit::Mismatch,
+    })
+}
+
+/// `tpt soak`.
+pub fn soak(options: &Options) -> Result<Exit> {
+    finish(&run(options)?, "soak", options.json.as_deref())
+}
+
+/// `tpt soak --replay`: one episode, as it is; with waves if it fails.
+pub fn replay(number: u64, names: &[String], waves: Option<&Path>) -> Result<Exit> {
+    let choice = configs(names)?;
+    let run = Episode::new(number, &choice).run;
+    println!(
+        "episode {number}: configuration {}, {:?}, {}",
+        run.config.name(),
+        run.mix,
+        match run.through_queue {
+            true => "commands through the queue",
+            false => "commands on the direct channel",
+        }
+    );
+    let Err(error) = run.record(None) else {
+        println!("soak: episode {number} is good");
+        return Ok(Exit::Good);
+    };
+    println!("{error}");
+    if let Some(path) = waves {
+        let from = error.clock().unwrap_or(0).saturating_sub(WAVES_BEFORE);
+        match run.record(Some((path.to_owned(), from))) {
+            Err(error @ BenchError::Dut(DutError::Waves(_))) => bail!("--waves: {error}"),
+            Err(again) if again == error => {
+                println!("waves from clock {from} on in {}", path.display());
+            }
+            other => bail!("the episode ended otherwise when it was run again: {other:?}"),
+        }
+    }
+    println!("soak: episode {number} failed");
+    Ok(Exit::Mismatch)
+}
+
+/// Shards of a range, about equal.
+fn shards(seeds: &Range<u64>, count: u64) -> Vec<Range<u64>> {
+    let length = seeds.end - seeds.start;
+    let count = count.clamp(1, length.max(1));
+    let edge =
+        |n: u64| seeds.start + (u128::from(length) * u128::from(n) / u128::from(count)) as u64;
+    (0..count).map(|n| edge(n)..edge(n + 1)).collect()
+}
+
+/// A shard that runs in a process of its own. It is killed when this is dropped.
+struct Running {
+    seeds: Range<u64>,
+    file: PathBuf,
+    child: Child,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// `tpt campaign`: the numbers in shards, each in a process of its own.
+pub fn campaign(options: &Options) -> Result<Exit> {
+    let choice = configs(&options.configs)?;
+    let names: Vec<String> = choice.iter().map(|config| config.name().into()).collect();
+    if options.seeds.is_empty() {
+        bail!(
+            "seeds {}..{} are none; expected FIRST..END with FIRST below END",
+            options.seeds.start,
+            options.seeds.end
+        );
+    }
+    let jobs = options.jobs.max(1);
+    let me = std::env::current_exe().context("the path of this program")?;
+    let folder = tempfile::tempdir().context("a folder for the shards")?;
+    let mut waiting = shards(&options.seeds, jobs as u64 * SHARDS_PER_JOB).into_iter();
+    let mut running: Vec<Running> = Vec::new();
+    let mut report = Report {
+        choice: names.clone(),
+        ..Report::default()
+    };
+    loop {
+        while running.len() < jobs && report.failed.len() < MOST_FAILURES {
+            let Some(seeds) = waiting.next() else { break };
+            let file = folder.path().join(format!("{}.json", seeds.start));
+            let child = Command::new(&me)
+                .args(["soak", "--jobs", "1", "--configs", &names.join(",")])
+                .args([
+                    "--seeds",
+                    &format!("{}..{}", seeds.start, seeds.end),
+                    "--json",
+                ])
+                .arg(&file)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .spawn()
+                .with_context(|| format!("{}", me.display()))?;
+            running.push(Running { seeds, file, child });
+        }
+        if running.is_empty() {
+            break;
+        }
+        let mut n = 0;
+        while n < running.len() {
+            let Some(status) = running[n].child.try_wait().context("a shard")? else {
+                n += 1;
+                continue;
+            };
+            let shard = running.swap_remove(n);
+            match Report::read(&shard.file) {
+                Ok(part) => report.add(part)?,
+                Err(error) => report.lost.push(format!(
+                    "shard of seeds {}..{} ended with {status}: {error:#}\n  again: tpt soak \
+                     --configs {} --seeds {}..{}",
+                    shard.seeds.start,
+                    shard.seeds.end,
+                    names.join(","),
+                    shard.seeds.start,
+                    shard.seeds.end
+                )),
+            }
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    finish(&report, "campaign", options.json.as_deref())
+}
+
+/// `tpt campaign --merge`: reports of shards that ran elsewhere.
+pub fn merge(files: &[PathBuf], json: Option<&Path>) -> Result<Exit> {
+    let mut sum: Option<Report> = None;
+    for file in files {
+        let part = Report::read(file)?;
+        match &mut sum {
+            Some(sum) => sum
+                .add(part)
+                .with_context(|| format!("{}", file.display()))?,
+            None => sum = Some(part),
+        }
+    }
+    finish(&sum.unwrap_or_default(), "campaign", json)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(seeds: (u64, u64), episodes: u64) -> Report {
+        let counts = Counts {
+            episodes,
+            requests: 10 * episodes,
+            syndromes: [("OK".into(), episodes)].into(),
+            ..Counts::default()
+        };
+        Report {
+            choice: vec!["small".into()],
+            seeds: vec![seeds],
+            configs: [("small".into(), counts)].into(),
+            ..Report::default()
+        }
+    }
+
+    #[test]
+    fn shards_cover_the_range_once() {
+        for (start, length, count) in [(0, 10, 4), (5, 3, 8), (u64::MAX - 7, 7, 3), (1, 1, 1)] {
+            let all = shards(&(start..start + length), count);
+            let mut at = start;
+            for shard in &all {
+                assert_eq!(shard.start, at);
+                assert!(shard.end > at);
+                at = shard.end;
+            }
+            assert_eq!(at, start + length);
+        }
+    }
+
+    #[test]
+    fn shards_add_up_and_are_told_apart() {
+        let mut sum = part((0, 4), 4);
+        sum.add(part((4, 9), 5)).expect("it fits");
+        assert_eq!(sum.total().episodes, 9);
+        assert_eq!(sum.total().syndromes["OK"], 9);
+        assert!(sum.is_good());
+        let twice = sum
+            .clone()
+            .add(part((8, 10), 2))
+            .expect_err("8 is there twice");
+        assert!(
+            twice.to_string().contains("8..10 are in two shards"),
+            "{twice}"
+        );
+        let mut other = part((20, 21), 1);
+        other.choice = vec!["large".into()];
+        assert!(sum.add(other).is_err());
+        let mut bad = part((9, 12), 2);
+        bad.failed.push(Failed {
+            seed: 11,
+            config: "small".into(),
+            text: "a mismatch".into(),
+        });
+        sum.add(bad).expect("it fits");
+        assert!(!sum.is_good());
+        let text = sum.text("campaign");
+        assert!(text.contains("--configs small --replay 11"), "{text}");
+        assert!(
+            text.ends_with("110 operations in 11 episodes, 1 mismatches\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn reports_are_read_as_they_were_written() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.json");
+        let report = part((0, 4), 4);
+        report.write(&path).expect("a file");
+        assert_eq!(Report::read(&path).expect("it is there"), report);
+        std::fs::write(&path, "{").expect("a file");
+        let error = format!("{:#}", Report::read(&path).expect_err("it is cut"));
+        assert!(
+            error.contains("expected a file that tpt soak --json wrote"),
+            "{error}"
+        );
+        assert!(!Report::default().is_good(), "nothing was done");
+    }
+}
