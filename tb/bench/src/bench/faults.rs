@@ -393,7 +393,7 @@ impl Bench {
         let past = past.filter(|past| past.client == client && !past.good);
         let past = past.map(|p| (p.ticket, p.request, p.accepted, p.ended, 0));
         let mut why = Vec::new();
-        let mut found = None;
+        let mut found = Vec::new();
         for (ticket, request, from, to, answered) in live.into_iter().chain(past) {
             if request.tag != fault.tag || request.len == 0 {
                 continue;
@@ -422,22 +422,21 @@ impl Bench {
                     ));
                     continue;
                 }
-                found = Some((ticket, page));
-            }
-            if found.is_some() {
-                break;
+                found.push((ticket, page));
             }
         }
-        match found {
-            Some((ticket, page)) => {
-                let inside = self.is_inside(client, ticket);
+        match found.as_slice() {
+            [(ticket, page), others @ ..] => {
+                // One before it may have had the tag, and the fault.
+                let certain = others.iter().all(|(other, _)| other == ticket);
+                let inside = certain && self.is_inside(client, *ticket);
                 if inside && fault.held {
-                    self.faults.waited.insert(ticket);
+                    self.faults.waited.insert(*ticket);
                 }
-                fault.ticket = inside.then_some(ticket);
-                fault.page = page;
+                fault.ticket = inside.then_some(*ticket);
+                fault.page = *page;
             }
-            None => {
+            [] => {
                 let why = why.join("; ");
                 self.mismatch(format!("{fault:?} is of no request: {why}"))?;
             }
