@@ -500,7 +500,8 @@ static inline int tpt_ring(struct tpt_driver *d) {
 }
 
 // Takes the next completion: 1, or 0 if there is none yet. Give slots back with tpt_give_back.
-// After an error it has been taken, too, and is in `completion`: unit and driver do not agree, stop.
+// After an error it has been taken, too, and is in `completion`: unit and driver do not agree,
+// stop.
 TPT_MUST_USE
 static inline int tpt_poll(struct tpt_driver *d, struct tpt_cplq_slot *completion) {
   const struct tpt_cplq_slot *slot = &d->config.completions[d->next];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The C driver (`include/tpt_driver.h`) on the Verilated unit: a program in C runs as a process of
 //! its own, and says each access to a register or to memory in a line; here it is done. Then the
-//! driver alone: faults of a unit in software, entries of encoding CHECKED beside those of the golden
-//! codec and of the Rust driver, and the C of docs/driver.md.
+//! driver alone: faults of a unit in software, entries of encoding CHECKED beside those of the
+//! golden codec and of the Rust driver, and the C of docs/driver.md.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -324,8 +324,8 @@ fn bits(rng: &mut Rng, most: u32) -> u64 {
     }
 }
 
-/// Entries of encoding CHECKED: the C driver, the Rust driver and the golden codec make the same, over
-/// the full width of addresses and places; and both drivers refuse the same.
+/// Entries of encoding CHECKED: the C driver, the Rust driver and the golden codec make the same,
+/// over the full width of addresses and places; and both drivers refuse the same.
 #[test]
 fn checked_entries_are_those_of_the_golden_codec() {
     let mut rng = Rng::new(0x5eed_c4ec);

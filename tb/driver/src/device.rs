@@ -659,8 +659,8 @@ impl Device {
     }
 
     /// Waits for the next completion of a command, final or PENDING. Others stay for
-    /// [`Device::poll`]. After [`Error::Timeout`] it may be waited for again, or its completion left
-    /// to [`Device::poll`].
+    /// [`Device::poll`]. After [`Error::Timeout`] it may be waited for again, or its completion
+    /// left to [`Device::poll`].
     pub fn wait(
         &mut self,
         p: &mut impl Platform,

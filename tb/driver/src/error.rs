@@ -103,9 +103,9 @@ pub enum Error {
         /// The limit.
         limit: Limit,
     },
-    /// A start failed, and so did the stop behind it: the unit may still use the memory that the start
-    /// has taken. [`crate::take_over`] stops the unit; then this memory can be given back with
-    /// [`crate::DmaMemory::free`].
+    /// A start failed, and so did the stop behind it: the unit may still use the memory that the
+    /// start has taken. [`crate::take_over`] stops the unit; then this memory can be given back
+    /// with [`crate::DmaMemory::free`].
     #[error("{start}; the stop behind it failed, too, and the unit may use its memory: {stop}")]
     NotStopped {
         /// Why the start failed.

@@ -167,8 +167,8 @@ pub struct TableFields {
 pub struct Place {
     /// MPT index of the region: 23 bits.
     pub index: u32,
-    /// Number of the entry among those of its level, 40 bits; in a flat array bits 11:3 of the root are
-    /// added.
+    /// Number of the entry among those of its level, 40 bits; in a flat array bits 11:3 of the root
+    /// are added.
     pub number: u64,
     /// Level of the table page, 3 bits; 1 for leaves and flat arrays.
     pub level: u8,

@@ -6,8 +6,8 @@
 //! take_fault                 FAULT registers ─ FAULT_POP
 //! map_page                   the entry ─ write barrier
 //! page_ready, refuse         PAGE_READY: each fault has exactly one answer
-//! unmap_pages                room in the queue? ─ entries cleared ─ INVALIDATE_RANGE; when it is done
-//!                            the frames are free
+//! unmap_pages                room in the queue? ─ entries cleared ─ INVALIDATE_RANGE; when it is
+//!                            done the frames are free
 //! ```
 //!
 //! [`Device::serve_faults`] does all of it but the decision what to do with a page:
@@ -264,9 +264,9 @@ impl Device {
     /// what the handler says. Returns their number: call again until it is 0. If the handler fails, its
     /// fault is refused, and the handler's error returned.
     ///
-    /// If an answer cannot be given, because the queue is full or no completion comes within the limit,
-    /// that is an error, but the fault is not lost: the next call begins with the answers that are owed
-    /// ([`Device::owed_answers`]), without asking the handler again.
+    /// If an answer cannot be given, because the queue is full or no completion comes within the
+    /// limit, that is an error, but the fault is not lost: the next call begins with the answers
+    /// that are owed ([`Device::owed_answers`]), without asking the handler again.
     pub fn serve_faults<P: Platform>(
         &mut self,
         p: &mut P,

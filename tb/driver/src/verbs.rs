@@ -7,9 +7,9 @@
 //! [`Device::resume`] and its relatives wait. Until then, and after a wait that ran out of time, the
 //! object keeps its tables and takes no other call. Pages must stay pinned as long.
 //!
-//! A call that makes something returns no object if its wait runs out of time ([`Error::Timeout`]), but
-//! the unit may come to make it all the same: its table stays taken, and its pages must stay pinned,
-//! until the unit has been stopped. The late completion is left to [`Device::poll`].
+//! A call that makes something returns no object if its wait runs out of time ([`Error::Timeout`]),
+//! but the unit may come to make it all the same: its table stays taken, and its pages must stay
+//! pinned, until the unit has been stopped. The late completion is left to [`Device::poll`].
 
 use crate::command::{Command, Completion};
 use crate::device::Device;
@@ -452,8 +452,8 @@ impl Device {
     // Regions
     // ---------------------------------------------------------------------------------------------
 
-    /// Registers a region. After [`Error::Timeout`] its pages must stay pinned until the unit has been
-    /// stopped: it may be registered.
+    /// Registers a region. After [`Error::Timeout`] its pages must stay pinned until the unit has
+    /// been stopped: it may be registered.
     pub fn reg_mr(
         &mut self,
         p: &mut impl Platform,
@@ -684,7 +684,10 @@ impl Device {
         match self.make(p, &mut core, Op::AllocMr, &command, limit) {
             Ok(()) => {
                 // (A flat table has no directories: nothing is written.)
-                table.set_index(p, core.index)?;
+                if let Err(error) = table.set_index(p, core.index) {
+                    self.keep(table);
+                    return Err(error);
+                }
                 Ok(FastRegion {
                     core,
                     table: Some(table),

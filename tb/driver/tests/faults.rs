@@ -222,8 +222,8 @@ fn a_start_that_fails_gives_its_memory_back() {
     assert_eq!(whole.allocations, 3);
 }
 
-/// From some register access on all are refused, also those of the stop: the error tells what memory the
-/// unit may be using, and it can be given back when the unit is there again.
+/// From some register access on all are refused, also those of the stop: the error tells what
+/// memory the unit may be using, and it can be given back when the unit is there again.
 #[test]
 fn a_start_that_cannot_be_undone_tells_its_memory() {
     let mut whole = Fake::default();
@@ -680,8 +680,8 @@ fn an_id_in_use_is_not_given_again() {
     assert_eq!(ended, Ok(Progress::Pending));
 }
 
-/// A command that nobody waits for any more keeps its id until its completion has been taken: it is not
-/// taken for that of another command when the ids have gone round.
+/// A command that nobody waits for any more keeps its id until its completion has been taken: it is
+/// not taken for that of another command when the ids have gone round.
 #[test]
 fn an_id_is_not_given_again_before_its_completion_is_taken() {
     let mut fake = Fake::scripted(|_, _| Vec::new());
@@ -733,24 +733,22 @@ fn all_ids_in_use_is_a_full_queue() {
     });
     let mut device = start(&mut fake);
     let query = Command::new(Op::Query, 1, 1);
-    let mut sent = 0;
+    // The answer to the second of two is left to poll.
+    let two = |fake: &mut Fake, device: &mut Device| {
+        let first = device.submit(fake, &query)?;
+        device.submit(fake, &query)?;
+        device.wait(fake, first, LIMIT)
+    };
+    let mut kept = 0;
     let full = loop {
-        let (mut ids, mut full) = (Vec::new(), None);
-        while ids.len() < 2 && full.is_none() {
-            match device.submit(&mut fake, &query) {
-                Ok(id) => ids.push(id),
-                Err(error) => full = Some(error),
-            }
+        match two(&mut fake, &mut device) {
+            Ok(_) => kept += 1,
+            Err(error) => break error,
         }
-        sent += ids.len();
-        if let Some(error) = full {
-            break error;
-        }
-        // The second one is left to poll.
-        assert!(device.wait(&mut fake, ids[0], LIMIT).is_ok());
+        assert!(kept < 1 << 16, "more answers than ids");
     };
     assert_eq!(full, Error::QueueFull);
-    assert!(sent > 1 << 16, "{sent}");
+    assert_eq!(kept, u16::MAX.into());
     assert!(device.poll(&mut fake).is_ok_and(|event| event.is_some()));
     assert!(device.submit(&mut fake, &query).is_ok());
 }
@@ -990,8 +988,8 @@ fn sent(fake: &Fake, op: Op) -> Vec<(u32, u8)> {
         .collect()
 }
 
-/// A fault whose answer finds no room in the queue, or no completion, is answered by a later call, with
-/// what its handler has said.
+/// A fault whose answer finds no room in the queue, or no completion, is answered by a later call,
+/// with what its handler has said.
 #[test]
 fn an_answer_that_cannot_be_given_is_owed() {
     type Handler = fn() -> Result<Answer, Error>;
@@ -1049,6 +1047,58 @@ fn an_answer_that_is_refused_is_not_owed() {
     let (op, status) = (Op::PageReady, Status::KeyState);
     assert_eq!(refused, Err(Error::Refused { op, status }));
     assert_eq!((device.owed_answers(), device.open_faults()), (0, 0));
+}
+
+/// A call that makes something, or asks, and whose wait runs out: a table stays taken until the
+/// stop, and the late completion is an event, with its keys.
+#[test]
+fn what_a_wait_that_ran_out_leaves() {
+    type Call = fn(&mut Device, &mut Fake) -> Result<(), Error>;
+    let calls: [(Op, usize, Call); 5] = [
+        (Op::RegMr, 1, |device, fake| {
+            device.reg_mr(fake, &region(), LIMIT).map(drop)
+        }),
+        (Op::RegPhys, 0, |device, fake| {
+            device.reg_phys(fake, 1, (0, 0x1000), 0, LIMIT).map(drop)
+        }),
+        (Op::AllocMr, 1, |device, fake| {
+            let args = AllocMr {
+                pd: 1,
+                pages: 4,
+                log_page: 12,
+                encoding: Encoding::Raw,
+                remote_inv: false,
+            };
+            device.alloc_mr(fake, &args, LIMIT).map(drop)
+        }),
+        (Op::AllocMw, 0, |device, fake| {
+            let made = device.alloc_mw(fake, 1, WindowType::One, LIMIT);
+            made.map(drop)
+        }),
+        (Op::Query, 0, |device, fake| {
+            device.query(fake, 1, 1, LIMIT).map(drop)
+        }),
+    ];
+    for (op, tables, call) in calls {
+        let mut fake = Fake::scripted(|_, _| Vec::new());
+        let mut device = start(&mut fake);
+        let late = call(&mut device, &mut fake);
+        assert!(
+            matches!(late, Err(Error::Timeout { .. })),
+            "{op:?}: {late:?}"
+        );
+        assert_eq!((fake.taken.len(), device.in_flight()), (3 + tables, 1));
+        fake.complete(ok(0, op.code()));
+        match device.poll(&mut fake) {
+            Ok(Some(Event::Completion(c))) => {
+                assert_eq!((c.id, c.op, c.lkey), (0, op.code(), 0x100));
+            }
+            other => panic!("{op:?}: {other:?}"),
+        }
+        assert_eq!((fake.taken.len(), device.in_flight()), (3 + tables, 0));
+        assert_eq!(device.stop(&mut fake, LIMIT), Ok(()));
+        assert!(fake.taken.is_empty(), "{op:?}");
+    }
 }
 
 /// Pages are not made absent if there is no room for the command that tells the unit.

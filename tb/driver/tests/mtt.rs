@@ -395,7 +395,8 @@ fn checked_entries() {
         let moved = checked_entry(0x000f_ffff_ffff_f000, false, other).expect("an entry");
         assert_ne!(moved, entry);
     }
-    // What is wider than its field is refused: its high bits would be lost, or change another field.
+    // What is wider than its field is refused: its high bits would be lost, or change another
+    // field.
     let ends = Place {
         index: (1 << 23) - 1,
         number: (1 << 40) - 1,
