@@ -4,7 +4,8 @@
 // in tpt_start and tpt_stop. The sequences are explained in docs/driver.md. The caller brings the
 // access to registers, the memory, and the tables of regions.
 //
-// All calls return 0 or a positive number if all is well, and a negative TPT_ERROR_* otherwise.
+// All calls return 0 or a positive number if all is well, and a negative TPT_ERROR_* otherwise. A
+// result that is thrown away is a warning of the compiler.
 
 #ifndef TPT_DRIVER_H
 #define TPT_DRIVER_H
@@ -25,6 +26,12 @@ extern "C" {
 #error "tpt_driver.h: slots are little-endian; a big-endian host has to swap their fields"
 #endif
 
+#if defined(__GNUC__)
+#define TPT_MUST_USE __attribute__((warn_unused_result))
+#else
+#define TPT_MUST_USE
+#endif
+
 // Byte offset of a register.
 #define TPT_REG(name) ((uint32_t)offsetof(tpt_csr_t, name))
 
@@ -33,22 +40,29 @@ enum tpt_error {
   TPT_ERROR_ID = -2,        // no unit is there
   TPT_ERROR_VERSION = -3,   // a version that this header was not made for
   TPT_ERROR_NO_QUEUES = -4, // built without queues
-  TPT_ERROR_IN_USE = -5,    // enabled already: tpt_stop first
-  TPT_ERROR_SETTING = -6,   // a size out of range or an address that is not aligned
+  TPT_ERROR_IN_USE = -5,    // enabled already, or not at rest yet
+  TPT_ERROR_SETTING = -6,   // a size out of range, an address that is not aligned, no limit
   TPT_ERROR_CLEAR = -7,     // memory refused a write while the MPT was cleared
   TPT_ERROR_TIME = -8,      // a wait came to its end
   TPT_ERROR_FULL = -9,      // the command queue is full: take completions, then try again
   TPT_ERROR_HEAD = -10,     // a completion says that more commands were taken than given
+  TPT_ERROR_RUNNING = -11,  // the start has failed, and so has the stop behind it
+  TPT_ERROR_ID_USED = -12,  // a command with this id has no final completion yet
+  TPT_ERROR_ID_FREE = -13,  // a completion with an id that no command has
+  TPT_ERROR_ENTRY = -14,    // an address or a place that encoding CHECKED does not have
 };
 
-// How registers are reached. Functions return 0, or another number if the access was refused.
+// How registers are reached. Functions return 0, or another number if the access was refused. A
+// write has had its effect when write32 returns.
 struct tpt_io {
   void *context;
   int (*read32)(void *context, uint32_t offset, uint32_t *value);
   int (*write32)(void *context, uint32_t offset, uint32_t value);
-  void (*write_barrier)(void *context);  // memory written before is seen by the unit behind it
-  void (*read_barrier)(void *context);   // memory read behind it is not older than before it
-  void (*idle)(void *context);           // between two looks of a wait; may be NULL
+  void (*write_barrier)(void *context);    // memory written before is seen by the unit behind it
+  void (*read_barrier)(void *context);     // memory read behind it is not older than before it
+  void (*release_barrier)(void *context);  // memory read before it was read before a register is
+                                           // written behind it
+  void (*idle)(void *context);             // between two looks of a wait; may be NULL
 };
 
 // Memory and settings. Addresses are those that the unit uses, multiples of 4096.
@@ -65,10 +79,8 @@ struct tpt_config {
   uint32_t tag_secret[4];              // random, new for every start
   uint32_t fence_time;                 // clocks; 0: fences have no limit
   uint32_t control;                    // TPT_CSR__CTRL__*_bm but ENABLE
-  uint32_t polls;                      // limit of a wait
+  uint32_t polls;                      // looks of a wait, at least 1
 };
-
-#define TPT_MPT_BYTES 64u
 
 struct tpt_driver {
   struct tpt_io io;
@@ -76,34 +88,41 @@ struct tpt_driver {
   uint16_t tail, rung, head;   // command queue: next slot, announced, taken by the unit
   uint16_t next, given;        // completion queue: next slot, given back
   uint8_t phase;
+  uint16_t last_id;            // of tpt_next_id
+  uint8_t used[0x10000 / 8];   // a bit for each id: a command has no final completion yet
 };
 
+TPT_MUST_USE
 static inline int tpt_read(struct tpt_driver *d, uint32_t offset, uint32_t *value) {
   return d->io.read32(d->io.context, offset, value) ? TPT_ERROR_BUS : 0;
 }
 
+TPT_MUST_USE
 static inline int tpt_write(struct tpt_driver *d, uint32_t offset, uint32_t value) {
   return d->io.write32(d->io.context, offset, value) ? TPT_ERROR_BUS : 0;
 }
 
+TPT_MUST_USE
 static inline int tpt_write64(struct tpt_driver *d, uint32_t low, uint64_t value) {
   int error = tpt_write(d, low, (uint32_t)value);
   return error ? error : tpt_write(d, low + 4, (uint32_t)(value >> 32));
 }
 
-// Reads a register until `(value & mask) != 0` is `set`.
+// Reads a register until `(value & mask) != 0` is `set`, once at least.
+TPT_MUST_USE
 static inline int tpt_wait(struct tpt_driver *d, uint32_t offset, uint32_t mask, bool set,
                            uint32_t *value) {
-  for (uint32_t polls = 0; polls < d->config.polls; polls++) {
+  for (uint32_t polls = 1;; polls++) {
     int error = tpt_read(d, offset, value);
     if (error) return error;
     if (((*value & mask) != 0) == set) return 0;
+    if (polls >= d->config.polls) return TPT_ERROR_TIME;
     if (d->io.idle) d->io.idle(d->io.context);
   }
-  return TPT_ERROR_TIME;
 }
 
 // Looks whether a unit is there that this header was made for, and that has queues.
+TPT_MUST_USE
 static inline int tpt_probe(struct tpt_driver *d) {
   uint32_t value;
   int error = tpt_read(d, TPT_REG(ID), &value);
@@ -120,8 +139,10 @@ static inline int tpt_probe(struct tpt_driver *d) {
   return value & TPT_CSR__CAP2__QUEUES_bm ? 0 : TPT_ERROR_NO_QUEUES;
 }
 
-// Stops queues and unit, whoever has started them. The memory may be used otherwise afterwards,
-// and all keys are dead.
+// Stops queues and unit, whoever has started them: also another driver's. If it returns 0, the
+// memory may be used otherwise, and all keys are dead. If not, the unit may still use it: try it
+// again.
+TPT_MUST_USE
 static inline int tpt_stop(struct tpt_driver *d) {
   uint32_t value;
   int error = tpt_write(d, TPT_REG(QUEUE_CTRL), 0);
@@ -137,6 +158,7 @@ static inline int tpt_stop(struct tpt_driver *d) {
   return tpt_wait(d, TPT_REG(STATUS), TPT_CSR__STATUS__LOCKED_bm, false, &value);
 }
 
+TPT_MUST_USE
 static inline int tpt_check_config(const struct tpt_config *c) {
   if (c->log_commands < TPT_MIN_LOG_CMD_QUEUE || c->log_commands > TPT_MAX_LOG_QUEUE ||
       c->log_completions < TPT_MIN_LOG_CPL_QUEUE || c->log_completions > TPT_MAX_LOG_QUEUE) {
@@ -145,9 +167,13 @@ static inline int tpt_check_config(const struct tpt_config *c) {
   if ((c->mpt | c->commands_address | c->completions_address) % 4096 != 0) {
     return TPT_ERROR_SETTING;
   }
-  return c->mpt_entries != 0 && c->commands && c->completions ? 0 : TPT_ERROR_SETTING;
+  if (c->mpt_entries == 0 || c->mpt_entries > TPT_MAX_MPT_SIZE || c->polls == 0) {
+    return TPT_ERROR_SETTING;
+  }
+  return c->commands && c->completions ? 0 : TPT_ERROR_SETTING;
 }
 
+TPT_MUST_USE
 static inline int tpt_start_unit(struct tpt_driver *d) {
   const struct tpt_config *c = &d->config;
   uint32_t status;
@@ -167,6 +193,7 @@ static inline int tpt_start_unit(struct tpt_driver *d) {
   return error;
 }
 
+TPT_MUST_USE
 static inline int tpt_start_queues(struct tpt_driver *d) {
   const struct tpt_config *c = &d->config;
   memset(c->completions, 0, sizeof *c->completions << c->log_completions);
@@ -178,11 +205,23 @@ static inline int tpt_start_queues(struct tpt_driver *d) {
   if (!error) error = tpt_write(d, TPT_REG(QUEUE_CTRL), TPT_CSR__QUEUE_CTRL__ENABLE_bm);
   d->tail = d->rung = d->head = d->next = d->given = 0;
   d->phase = 1;
+  d->last_id = UINT16_MAX;
+  memset(d->used, 0, sizeof d->used);
   return error;
 }
 
-// Probes and starts a unit. After an error the memory is the caller's again only once tpt_stop has
-// returned 0.
+// Probes and starts a unit. `d` must not be that of a unit that runs: it is written anew.
+//
+//   SETTING, ID, VERSION, NO_QUEUES   nothing was written to the unit
+//   IN_USE                            the same; tpt_stop ends what somebody else has started, if it
+//                                     is known that nobody needs it any more
+//   BUS, TIME, CLEAR                  nothing was written, or the unit has been stopped again
+//   RUNNING                           the start has failed, and the stop, too: call tpt_stop until
+//                                     it returns 0
+//
+// After RUNNING the unit may use the memory of `config` until then. After any other error it does
+// not, and there is nothing to stop.
+TPT_MUST_USE
 static inline int tpt_start(struct tpt_driver *d, const struct tpt_io *io,
                             const struct tpt_config *config) {
   uint32_t status, queues;
@@ -198,10 +237,27 @@ static inline int tpt_start(struct tpt_driver *d, const struct tpt_io *io,
     return TPT_ERROR_IN_USE;
   }
   error = tpt_start_unit(d);
-  return error ? error : tpt_start_queues(d);
+  if (!error) error = tpt_start_queues(d);
+  if (error && tpt_stop(d) != 0) return TPT_ERROR_RUNNING;
+  return error;
 }
 
 // Commands -------------------------------------------------------------------------------------
+
+// An id that no command has whose final completion tpt_poll has not returned yet, also if nobody
+// waits for it any more; TPT_ERROR_FULL if there is none. A caller may choose ids in another way:
+// tpt_post refuses one that is in use.
+TPT_MUST_USE
+static inline int tpt_next_id(struct tpt_driver *d, uint16_t *id) {
+  for (uint32_t n = 0; n <= UINT16_MAX; n++) {
+    *id = (uint16_t)(d->last_id + 1u + n);
+    if (!(d->used[*id / 8] >> *id % 8 & 1)) {
+      d->last_id = *id;
+      return 0;
+    }
+  }
+  return TPT_ERROR_FULL;
+}
 
 // A command that names a key and a protection domain, and nothing else: DEREG_MR, QUERY,
 // INVALIDATE, DEALLOC_MW. The other commands start from it.
@@ -329,11 +385,14 @@ static inline struct tpt_cmdq_slot tpt_invalidate_range(uint16_t id, uint32_t lk
 }
 
 // An entry of encoding CHECKED: of the page or table page at `address`, in the table of the region
-// with this MPT index. `number` counts the entries of its level (flat: plus bits 11:3 of the root),
-// `level` is 1 for leaves and flat arrays. 0 if it cannot hold the address.
-static inline uint64_t tpt_checked_entry(uint64_t address, bool writable, uint32_t index,
-                                         uint64_t number, uint8_t level) {
-  if (address == 0 || address % 4096 != 0 || address >> 52 != 0) return 0;
+// with this MPT index (23 bits). `number` (40 bits) counts the entries of its level (flat: plus
+// bits 11:3 of the root), `level` (3 bits) is 1 for leaves and flat arrays. TPT_ERROR_ENTRY, and
+// nothing in `to`, if one has more bits, or the address is 0, no multiple of 4096, or 2^52 or more.
+TPT_MUST_USE
+static inline int tpt_checked_entry(uint64_t address, bool writable, uint32_t index,
+                                    uint64_t number, uint8_t level, uint64_t *to) {
+  if (address == 0 || address % 4096 != 0 || address >> 52 != 0) return TPT_ERROR_ENTRY;
+  if (index >> 23 != 0 || number >> 40 != 0 || level >> 3 != 0) return TPT_ERROR_ENTRY;
   const uint64_t flags = writable ? 3 : 1;
   // The message, the highest power first, and 21 zeros behind it.
   const uint64_t value[] = {index >> 8, number, index & 0xff, level, address >> 12, flags, 0};
@@ -349,7 +408,8 @@ static inline uint64_t tpt_checked_entry(uint64_t address, bool writable, uint32
   const uint64_t entry = address | flags | low << 2 | high << 52;
   uint64_t odd = 1;
   for (uint64_t rest = entry; rest != 0; rest &= rest - 1) odd ^= 1;
-  return entry | odd << 63;
+  *to = entry | odd << 63;
+  return 0;
 }
 
 // Page faults ---------------------------------------------------------------------------------
@@ -364,7 +424,9 @@ struct tpt_fault {
   bool held;       // the request waits; otherwise it was answered RETRY
 };
 
-// Takes the oldest page fault: 1, or 0 if none waits. It must be answered once (tpt_page_ready).
+// Takes the oldest page fault: 1, or 0 if none waits. It must be answered once (tpt_page_ready),
+// also if the queue is full then: look for room before (tpt_room), or keep it.
+TPT_MUST_USE
 static inline int tpt_take_fault(struct tpt_driver *d, struct tpt_fault *fault) {
   uint32_t info, low, high;
   int error = tpt_read(d, TPT_REG(FAULT_INFO), &info);
@@ -391,6 +453,7 @@ static inline int tpt_take_fault(struct tpt_driver *d, struct tpt_fault *fault) 
 static inline uint16_t tpt_mask(uint8_t log) { return (uint16_t)((1u << log) - 1); }
 
 // Moves the head of the command queue, which must stay between the old one and the doorbell.
+TPT_MUST_USE
 static inline int tpt_move_head(struct tpt_driver *d, uint32_t head) {
   uint16_t mask = tpt_mask(d->config.log_commands);
   if (head > mask || ((head - d->head) & mask) > (((uint32_t)d->rung - d->head) & mask)) {
@@ -400,21 +463,34 @@ static inline int tpt_move_head(struct tpt_driver *d, uint32_t head) {
   return 0;
 }
 
-// Writes a command into the queue. tpt_ring announces it, and all others before it.
-static inline int tpt_post(struct tpt_driver *d, const struct tpt_cmdq_slot *slot) {
+// Whether there is room for a command: 0, or TPT_ERROR_FULL.
+TPT_MUST_USE
+static inline int tpt_room(struct tpt_driver *d) {
   uint16_t behind = (uint16_t)(d->tail + 1) & tpt_mask(d->config.log_commands);
-  if (behind == d->head) {
-    uint32_t head;
-    int error = tpt_read(d, TPT_REG(CMDQ_HEAD), &head);
-    if (!error) error = tpt_move_head(d, head);
-    if (error) return error;
-    if (behind == d->head) return TPT_ERROR_FULL;
-  }
+  if (behind != d->head) return 0;
+  uint32_t head;
+  int error = tpt_read(d, TPT_REG(CMDQ_HEAD), &head);
+  if (!error) error = tpt_move_head(d, head);
+  if (error) return error;
+  return behind == d->head ? TPT_ERROR_FULL : 0;
+}
+
+// Writes a command into the queue. tpt_ring announces it, and all others before it. Its id is in
+// use until tpt_poll has returned its final completion, also if nobody waits for it any more.
+TPT_MUST_USE
+static inline int tpt_post(struct tpt_driver *d, const struct tpt_cmdq_slot *slot) {
+  uint8_t *used = &d->used[slot->id / 8];
+  const uint8_t bit = (uint8_t)(1u << slot->id % 8);
+  if (*used & bit) return TPT_ERROR_ID_USED;
+  int error = tpt_room(d);
+  if (error) return error;
   memcpy(&d->config.commands[d->tail], slot, sizeof *slot);
-  d->tail = behind;
+  d->tail = (uint16_t)(d->tail + 1) & tpt_mask(d->config.log_commands);
+  *used |= bit;
   return 0;
 }
 
+TPT_MUST_USE
 static inline int tpt_ring(struct tpt_driver *d) {
   if (d->rung == d->tail) return 0;
   d->io.write_barrier(d->io.context);
@@ -424,6 +500,9 @@ static inline int tpt_ring(struct tpt_driver *d) {
 }
 
 // Takes the next completion: 1, or 0 if there is none yet. Give slots back with tpt_give_back.
+// After an error it has been taken, too, and is in `completion`: unit and driver do not agree,
+// stop.
+TPT_MUST_USE
 static inline int tpt_poll(struct tpt_driver *d, struct tpt_cplq_slot *completion) {
   const struct tpt_cplq_slot *slot = &d->config.completions[d->next];
   const volatile uint8_t *phase = &slot->phase;
@@ -433,12 +512,19 @@ static inline int tpt_poll(struct tpt_driver *d, struct tpt_cplq_slot *completio
   d->next = (uint16_t)(d->next + 1) & tpt_mask(d->config.log_completions);
   if (d->next == 0) d->phase ^= 1;
   int error = tpt_move_head(d, completion->cmdq_head);
-  return error ? error : 1;
+  if (error) return error;
+  uint8_t *used = &d->used[completion->id / 8];
+  const uint8_t bit = (uint8_t)(1u << completion->id % 8);
+  if (!(*used & bit)) return TPT_ERROR_ID_FREE;
+  if (completion->status != TPT_STS_PENDING) *used &= (uint8_t)~bit;
+  return 1;
 }
 
-// Gives the slots of all completions that were taken back.
+// Gives the slots of all completions that were taken back, behind a barrier: they have been read.
+TPT_MUST_USE
 static inline int tpt_give_back(struct tpt_driver *d) {
   if (d->given == d->next) return 0;
+  d->io.release_barrier(d->io.context);
   int error = tpt_write(d, TPT_REG(CPLQ_HEAD), d->next);
   if (!error) d->given = d->next;
   return error;
@@ -446,6 +532,7 @@ static inline int tpt_give_back(struct tpt_driver *d) {
 
 // The next completion raises the interrupt, if INT_ENABLE lets it through. Poll once more behind
 // it: a completion may have come before.
+TPT_MUST_USE
 static inline int tpt_arm(struct tpt_driver *d) {
   return tpt_write(d, TPT_REG(QUEUE_CTRL),
                    TPT_CSR__QUEUE_CTRL__ENABLE_bm | TPT_CSR__QUEUE_CTRL__ARM_bm);

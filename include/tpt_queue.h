@@ -20,6 +20,8 @@ extern "C" {
 #define TPT_MIN_LOG_CMD_QUEUE 1
 #define TPT_MIN_LOG_CPL_QUEUE 2
 #define TPT_MAX_LOG_QUEUE 16
+#define TPT_MPT_BYTES 64
+#define TPT_MAX_MPT_SIZE 8388608
 
 // Values of `op`.
 #define TPT_CMD_REG_MR 1  // register a memory region

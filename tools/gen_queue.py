@@ -85,7 +85,8 @@ RUST_ENUMS = [
      "counters."),
 ]
 # Numbers: name in the package.
-PARAMS = ["QueueSlotBytes", "CmdqVersion", "MinLogCmdQueue", "MinLogCplQueue", "MaxLogQueue"]
+PARAMS = ["QueueSlotBytes", "CmdqVersion", "MinLogCmdQueue", "MinLogCplQueue", "MaxLogQueue",
+          "MptBytes", "MaxMptSize"]
 # Enumerations: name in the package, prefix of its names there, prefix in C, what it is.
 ENUMS = [
     ("cmd_op_e", "Cmd", "TPT_CMD", "Values of `op`."),

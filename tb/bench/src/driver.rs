@@ -177,6 +177,8 @@ impl DmaMemory for BenchPlatform<'_> {
     fn write_barrier(&mut self) {}
 
     fn read_barrier(&mut self) {}
+
+    fn release_barrier(&mut self) {}
 }
 
 impl Wait for BenchPlatform<'_> {
@@ -254,6 +256,8 @@ impl DmaMemory for SoftPlatform<'_> {
     fn write_barrier(&mut self) {}
 
     fn read_barrier(&mut self) {}
+
+    fn release_barrier(&mut self) {}
 }
 
 impl Wait for SoftPlatform<'_> {

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The C driver (`include/tpt_driver.h`) on the Verilated unit: a program in C runs as a process of
-//! its own, and says each access to a register or to memory in a line; here it is done.
+//! its own, and says each access to a register or to memory in a line; here it is done. Then the
+//! driver alone: faults of a unit in software, entries of encoding CHECKED beside those of the
+//! golden codec and of the Rust driver, and the C of docs/driver.md.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::{mpsc, Arc};
 use std::time::Duration;
 
+use tpt_bench::rng::Rng;
 use tpt_bench::{Bench, BenchError, BenchOptions, CommandExtra};
+use tpt_driver::mtt::{self, MttError};
+use tpt_golden::codec::{Mtt, Place};
 use tpt_golden::frames::{Page, PagedList};
 use tpt_golden::mem::PhysMem;
-use tpt_golden::types::{Key, Op, Request};
+use tpt_golden::types::{Encoding, Key, Op, Request};
 
 /// Longer than the program ever thinks.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -33,10 +38,12 @@ fn compiler(standard: &str) -> Command {
     command
 }
 
-fn compile(source: &Path, name: &str) -> PathBuf {
+/// Compiles a program of `tests/c`, under a name of its own: tests run side by side.
+fn compile(source: &str, name: &str) -> PathBuf {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut command = compiler("-std=c11");
-    command.arg("-o").arg(&program).arg(source);
+    command.arg("-o").arg(&program);
+    command.arg(folder().join("tb/bench/tests/c").join(source));
     let out = command
         .output()
         .expect("a C compiler: cc, or what CC names");
@@ -186,11 +193,16 @@ fn serve(program: &mut Program, bench: &mut Bench, mem: &mut PhysMem) -> (String
     panic!("the program does not end");
 }
 
-fn run() -> (String, [usize; 6], Bench) {
-    let source = folder().join("tb/bench/tests/c/driver_pipe.c");
-    let mut program = Program::start(&compile(&source, "driver_pipe"));
+/// The program that speaks through a pipe, and a unit for it.
+fn pipe(name: &str) -> (Program, Bench, PhysMem) {
+    let program = Program::start(&compile("driver_pipe.c", name));
     let mut mem = PhysMem::new();
-    let mut bench = Bench::new(&mut mem, BenchOptions::default()).expect("a model");
+    let bench = Bench::new(&mut mem, BenchOptions::default()).expect("a model");
+    (program, bench, mem)
+}
+
+fn run() -> (String, [usize; 6], Bench) {
+    let (mut program, mut bench, mut mem) = pipe("driver_pipe");
     let (words, counts) = serve(&mut program, &mut bench, &mut mem);
     let code = program.child.wait().expect("its end").code();
     assert_eq!(code, Some(if words == "ok" { 0 } else { 1 }));
@@ -234,10 +246,7 @@ fn the_header_compiles_alone() {
 /// A wrong phase is not taken for a completion: the wait ends, and the program says so.
 #[test]
 fn a_program_without_completions_gives_up() {
-    let source = folder().join("tb/bench/tests/c/driver_pipe.c");
-    let mut program = Program::start(&compile(&source, "driver_pipe_deaf"));
-    let mut mem = PhysMem::new();
-    let mut bench = Bench::new(&mut mem, BenchOptions::default()).expect("a model");
+    let (mut program, mut bench, mut mem) = pipe("driver_pipe_deaf");
     let mut loads = 0;
     loop {
         let line = program.line();
@@ -281,4 +290,155 @@ fn a_program_without_completions_gives_up() {
         program.answer(&text);
     }
     assert_eq!(loads, 10_000);
+}
+
+/// What a program says that reads its input first.
+fn filter(program: &Path, input: &str) -> Output {
+    let mut child = Command::new(program)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program runs");
+    let mut to = child.stdin.take().expect("its input");
+    let text = input.to_owned();
+    let writer = std::thread::spawn(move || to.write_all(text.as_bytes()));
+    let out = child.wait_with_output().expect("its end");
+    let written = writer.join().expect("the writer ends");
+    written.expect("the program reads all");
+    out
+}
+
+/// Starts that fail, ids, barriers, limits: a unit in software that does what the program tells it.
+#[test]
+fn the_driver_alone_meets_faults() {
+    let out = filter(&compile("driver_faults.c", "driver_faults"), "");
+    assert_eq!(String::from_utf8_lossy(&out.stdout), "ok\n");
+    assert!(out.status.success());
+}
+
+/// A number of at most so many bits: the lengths of numbers are as likely as each other.
+fn bits(rng: &mut Rng, most: u32) -> u64 {
+    match rng.below(u64::from(most) + 1) {
+        0 => 0,
+        bits => rng.next_u64() >> (64 - bits),
+    }
+}
+
+/// Entries of encoding CHECKED: the C driver, the Rust driver and the golden codec make the same,
+/// over the full width of addresses and places; and both drivers refuse the same.
+#[test]
+fn checked_entries_are_those_of_the_golden_codec() {
+    let mut rng = Rng::new(0x5eed_c4ec);
+    let mut cases = Vec::new();
+    for n in 0..20_000 {
+        // Every fourth has one value that is too wide or no page.
+        let spoilt = match n % 4 {
+            0 => n / 4 % 6,
+            _ => usize::MAX,
+        };
+        let wide = |rng: &mut Rng, width: u32, of: u32| {
+            1 << (width + rng.below((of - width).into()) as u32)
+        };
+        let mut address = (bits(&mut rng, 40).max(1)) << 12;
+        let mut index = bits(&mut rng, 23);
+        let mut number = bits(&mut rng, 40);
+        let mut level = bits(&mut rng, 3);
+        match spoilt {
+            0 => index |= wide(&mut rng, 23, 32),
+            1 => number |= wide(&mut rng, 40, 64),
+            2 => level |= wide(&mut rng, 3, 8),
+            3 => address |= wide(&mut rng, 52, 64),
+            4 => address |= 1 << rng.below(12),
+            5 => address = 0,
+            _ => {}
+        }
+        let place = mtt::Place {
+            index: index as u32,
+            number,
+            level: level as u8,
+        };
+        cases.push((address, rng.chance(1, 2), place, spoilt != usize::MAX));
+    }
+    // The ends of every field.
+    for end in [0, u64::MAX] {
+        let place = mtt::Place {
+            index: (end & 0x7f_ffff) as u32,
+            number: end & 0xff_ffff_ffff,
+            level: (end & 7) as u8,
+        };
+        for address in [0x1000, 0x000f_ffff_ffff_f000] {
+            cases.push((address, end != 0, place, false));
+        }
+    }
+    let lines = cases.iter().map(|(address, writable, place, _)| {
+        let mtt::Place {
+            index,
+            number,
+            level,
+        } = place;
+        let writable = u8::from(*writable);
+        format!("{address:x} {writable:x} {index:x} {number:x} {level:x}\n")
+    });
+    let input: String = lines.collect();
+    let out = filter(&compile("checked_entries.c", "checked_entries"), &input);
+    let text = String::from_utf8(out.stdout).expect("numbers");
+    assert_eq!(text.lines().count(), cases.len());
+    let mut refused = 0;
+    for (said, (address, writable, place, spoilt)) in text.lines().zip(cases) {
+        let made = mtt::checked_entry(address, writable, place);
+        if spoilt {
+            assert!(
+                matches!(
+                    made,
+                    Err(MttError::CheckedAddress { .. } | MttError::Place { .. })
+                ),
+                "{address:#x} {place:?}: {made:?}"
+            );
+            assert_eq!(said, "-14", "{address:#x} {place:?}");
+            refused += 1;
+            continue;
+        }
+        let golden = Place {
+            index: place.index,
+            number: place.number,
+            level: place.level,
+        };
+        let page = Mtt {
+            pa: address,
+            writable,
+        };
+        let entry = page.encode(Encoding::Checked, golden);
+        assert_eq!(made, Ok(entry), "{address:#x} {writable} {place:?}");
+        assert_eq!(
+            said,
+            format!("{entry:x}"),
+            "{address:#x} {writable} {place:?}"
+        );
+    }
+    assert_eq!(refused, 5_000);
+}
+
+/// The C of the guide compiles as it stands there, and looks at every result.
+#[test]
+fn the_c_of_the_guide_compiles() {
+    let guide = std::fs::read_to_string(folder().join("docs/driver.md")).expect("docs/driver.md");
+    let blocks: Vec<&str> = guide
+        .split("```c\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .collect();
+    assert_eq!(blocks.len(), 3);
+    let text = format!("#include \"tpt_driver.h\"\n\n{}", blocks.join("\n"));
+    let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guide.c");
+    std::fs::write(&source, text).expect("a file");
+    let mut command = compiler("-std=c11");
+    // The functions are an example: nobody calls them here.
+    command
+        .args(["-Wno-unused-function", "-fsyntax-only"])
+        .arg(source);
+    let out = command
+        .output()
+        .expect("a C compiler: cc, or what CC names");
+    let text = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success() && text.is_empty(), "{text}");
 }

@@ -9,7 +9,7 @@ use tpt_bench::rig::{PagedMr, Rig, Spec, PAGED_RIGHTS};
 use tpt_bench::{BenchError, BenchOptions, Clocks, CommandExtra, DonePolicy, Pattern};
 use tpt_bench::{QueueConfig, UnitConfig};
 use tpt_golden::codec::{Place, CHECKED_ADDRESS};
-use tpt_golden::frames::PageSource;
+use tpt_golden::frames::Page;
 use tpt_golden::regs;
 use tpt_golden::types::{
     rereg, Access, CmdOp, Command, Encoding, Op, State, Status, Syndrome, LEVEL_FLAT,

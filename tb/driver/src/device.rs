@@ -10,7 +10,7 @@ use crate::gen::{
     MIN_LOG_CPL_QUEUE, MPT_BYTES, QUEUE_SLOT_BYTES,
 };
 use crate::mtt::Table;
-use crate::paging::Demand;
+use crate::paging::{Answer, Demand, PageFault};
 use crate::platform::{Limit, Platform, Registers, Wait};
 use crate::probe::Capabilities;
 use crate::registers::{field, read, write, write_address};
@@ -224,12 +224,16 @@ pub struct Device {
     flights: BTreeMap<u16, Flight>,
     last_id: u16,
     backlog: VecDeque<Event>,
+    /// Ids whose final completion is in the backlog: they are not given to new commands.
+    answered: BTreeSet<u16>,
     /// Tables that the unit may still use: of registrations that were given up.
     lost: Vec<Table>,
     /// On-demand regions by MPT index.
     pub(crate) demand: BTreeMap<u32, Demand>,
     /// Slots of page faults that were taken and are not answered.
     pub(crate) faults: BTreeSet<u8>,
+    /// Page faults whose answer is known and could not be given yet.
+    pub(crate) owed: VecDeque<(PageFault, Answer)>,
     /// Counts since the start.
     pub stats: Stats,
 }
@@ -239,7 +243,8 @@ impl Device {
     // Start and stop
     // ---------------------------------------------------------------------------------------------
 
-    /// Probes the unit, gives it its memory and its queues, and waits until it is ready.
+    /// Probes the unit, gives it its memory and its queues, and waits until it is ready. After an
+    /// error nothing is started and no memory taken, but for [`Error::NotStopped`].
     pub fn start(p: &mut impl Platform, config: &Config, limit: Limit) -> Result<Device, Error> {
         let caps = Capabilities::probe(p)?;
         if !caps.queues {
@@ -271,9 +276,11 @@ impl Device {
             flights: BTreeMap::new(),
             last_id: u16::MAX,
             backlog: VecDeque::new(),
+            answered: BTreeSet::new(),
             lost: Vec::new(),
             demand: BTreeMap::new(),
             faults: BTreeSet::new(),
+            owed: VecDeque::new(),
             stats: Stats::default(),
         };
         device.allocate(p)?;
@@ -281,10 +288,25 @@ impl Device {
             Ok(()) => Ok(device),
             Err(error) => {
                 // Memory is given back only if the unit surely does not use it.
-                let _ = device.stop(p, limit);
-                Err(error)
+                match device.stop(p, limit) {
+                    Ok(()) => Err(error),
+                    Err(stop) => Err(Error::NotStopped {
+                        start: Box::new(error),
+                        stop: Box::new(stop),
+                        memory: device.memory(),
+                    }),
+                }
             }
         }
+    }
+
+    /// What [`Device::allocate`] takes.
+    fn memory(&self) -> [(u64, u64); 3] {
+        [
+            (self.mpt, self.mpt_bytes()),
+            (self.commands.base, self.commands.bytes()),
+            (self.completions.base, self.completions.bytes()),
+        ]
     }
 
     fn mpt_bytes(&self) -> u64 {
@@ -364,13 +386,16 @@ impl Device {
         quiesce(p, self.config.control(), limit)?;
         self.flights.clear();
         self.backlog.clear();
+        self.answered.clear();
+        self.faults.clear();
+        self.owed.clear();
         for table in self.lost.drain(..) {
             table.free(p);
         }
         if std::mem::take(&mut self.holds) {
-            p.free(self.mpt, self.mpt_bytes());
-            p.free(self.commands.base, self.commands.bytes());
-            p.free(self.completions.base, self.completions.bytes());
+            for (address, bytes) in self.memory() {
+                p.free(address, bytes);
+            }
         }
         Ok(())
     }
@@ -428,32 +453,45 @@ impl Device {
     }
 
     /// Writes a command into the queue without announcing it: [`Device::ring`] announces all at once.
+    ///
+    /// Its id is that of no other command whose final completion has not been taken yet, by
+    /// [`Device::wait`] or [`Device::poll`], also if nobody waits for it any more.
     pub fn post(&mut self, p: &mut impl Platform, command: &Command) -> Result<u16, Error> {
-        if !self.running {
-            return Err(Error::NotRunning);
-        }
-        let mut id = self.last_id.wrapping_add(1);
-        while self.flights.contains_key(&id) {
-            id = id.wrapping_add(1);
-            if id == self.last_id {
-                return Err(Error::QueueFull);
-            }
-        }
+        let id = self.room(p)?;
         let slot = command.encode(id)?;
-        let behind = self.tail.wrapping_add(1) & self.commands.mask();
-        if behind == self.head {
-            // Completions tell the head, but they may come late.
-            self.refresh(p)?;
-            if behind == self.head {
-                return Err(Error::QueueFull);
-            }
-        }
         p.write(self.commands.slot(self.tail), &slot)?;
-        self.tail = behind;
+        self.tail = self.behind();
         self.last_id = id;
         self.stats.commands += 1;
         let (op, pending) = (command.op, false);
         self.flights.insert(id, Flight { op, pending });
+        Ok(id)
+    }
+
+    /// The slot behind the tail.
+    fn behind(&self) -> u16 {
+        self.tail.wrapping_add(1) & self.commands.mask()
+    }
+
+    /// The id of the next command, if there is room for it; [`Error::QueueFull`] otherwise.
+    pub(crate) fn room(&mut self, p: &mut impl Platform) -> Result<u16, Error> {
+        if !self.running {
+            return Err(Error::NotRunning);
+        }
+        let mut id = self.last_id.wrapping_add(1);
+        while self.flights.contains_key(&id) || self.answered.contains(&id) {
+            if id == self.last_id {
+                return Err(Error::QueueFull);
+            }
+            id = id.wrapping_add(1);
+        }
+        if self.behind() == self.head {
+            // Completions tell the head, but they may come late.
+            self.refresh(p)?;
+            if self.behind() == self.head {
+                return Err(Error::QueueFull);
+            }
+        }
         Ok(id)
     }
 
@@ -487,8 +525,28 @@ impl Device {
     /// The next event, if there is one.
     pub fn poll(&mut self, p: &mut impl Platform) -> Result<Option<Event>, Error> {
         match self.backlog.pop_front() {
-            Some(event) => Ok(Some(event)),
+            Some(event) => {
+                self.taken(&event);
+                Ok(Some(event))
+            }
             None => self.poll_ring(p),
+        }
+    }
+
+    /// Keeps an event for [`Device::poll`] or another [`Device::wait`].
+    fn put_by(&mut self, event: Event) {
+        let Event::Completion(completion) = event;
+        if completion.status != Status::Pending {
+            self.answered.insert(completion.id);
+        }
+        self.backlog.push_back(event);
+    }
+
+    /// An event leaves the backlog.
+    fn taken(&mut self, event: &Event) {
+        let Event::Completion(completion) = event;
+        if completion.status != Status::Pending {
+            self.answered.remove(&completion.id);
         }
     }
 
@@ -518,12 +576,30 @@ impl Device {
             self.phase ^= 1;
         }
         self.stats.completions += 1;
+        let moved = self.move_head(raw.cmdq_head);
+        let event = moved.and_then(|()| self.event(&raw, entry));
         let kept = self.next.wrapping_sub(self.given) & self.completions.mask();
         if kept > self.completions.mask() / 2 {
-            self.give_back(p)?;
+            self.give_back_behind(p, event).map(Some)
+        } else {
+            event.map(Some)
         }
-        self.move_head(raw.cmdq_head)?;
-        self.event(&raw, entry).map(Some)
+    }
+
+    /// Gives slots back behind an event, which stays for later if that fails.
+    fn give_back_behind(
+        &mut self,
+        p: &mut impl Platform,
+        event: Result<Event, Error>,
+    ) -> Result<Event, Error> {
+        match (self.give_back(p), event) {
+            (Ok(()), event) => event,
+            (Err(error), Ok(event)) => {
+                self.put_by(event);
+                Err(error)
+            }
+            (Err(_), Err(error)) => Err(error),
+        }
     }
 
     /// What a completion is about. What is no answer to a command has an operation code of its own.
@@ -574,6 +650,7 @@ impl Device {
     /// nothing more, or half of the queue is to be given back.
     pub fn give_back(&mut self, p: &mut impl Platform) -> Result<(), Error> {
         if self.given != self.next {
+            p.release_barrier();
             write(p, regs::CPLQ_HEAD, self.next.into())?;
             self.given = self.next;
             self.stats.completion_doorbells += 1;
@@ -582,7 +659,8 @@ impl Device {
     }
 
     /// Waits for the next completion of a command, final or PENDING. Others stay for
-    /// [`Device::poll`].
+    /// [`Device::poll`]. After [`Error::Timeout`] it may be waited for again, or its completion
+    /// left to [`Device::poll`].
     pub fn wait(
         &mut self,
         p: &mut impl Platform,
@@ -590,10 +668,16 @@ impl Device {
         limit: Limit,
     ) -> Result<Completion, Error> {
         let is_it = |event: &Event| matches!(event, Event::Completion(c) if c.id == id);
-        if let Some(place) = self.backlog.iter().position(is_it) {
-            if let Some(Event::Completion(completion)) = self.backlog.remove(place) {
-                return Ok(completion);
-            }
+        let flight = self.flights.get(&id);
+        let kept = self.answered.contains(&id) || flight.is_some_and(|flight| flight.pending);
+        let place = match kept {
+            true => self.backlog.iter().position(is_it),
+            false => None,
+        };
+        if let Some(event) = place.and_then(|place| self.backlog.remove(place)) {
+            self.taken(&event);
+            let Event::Completion(completion) = event;
+            return Ok(completion);
         }
         if !self.flights.contains_key(&id) {
             return Err(Error::State {
@@ -606,7 +690,7 @@ impl Device {
             match self.poll_ring(p)? {
                 Some(event @ Event::Completion(completion)) => match is_it(&event) {
                     true => found = Some(completion),
-                    false => self.backlog.push_back(event),
+                    false => self.put_by(event),
                 },
                 None => {}
             }
@@ -614,7 +698,8 @@ impl Device {
         });
         match (waited, found) {
             (Ok(()), Some(completion)) => {
-                self.give_back(p)?;
+                let event = Event::Completion(completion);
+                self.give_back_behind(p, Ok(event))?;
                 Ok(completion)
             }
             (Err(error @ Error::Timeout { .. }), _) => {

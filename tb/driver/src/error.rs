@@ -103,6 +103,18 @@ pub enum Error {
         /// The limit.
         limit: Limit,
     },
+    /// A start failed, and so did the stop behind it: the unit may still use the memory that the
+    /// start has taken. [`crate::take_over`] stops the unit; then this memory can be given back
+    /// with [`crate::DmaMemory::free`].
+    #[error("{start}; the stop behind it failed, too, and the unit may use its memory: {stop}")]
+    NotStopped {
+        /// Why the start failed.
+        start: Box<Error>,
+        /// Why the stop failed.
+        stop: Box<Error>,
+        /// Address and bytes of MPT, command queue and completion queue.
+        memory: [(u64, u64); 3],
+    },
     /// A limit of time, but the platform has no clock.
     #[error("a limit of time needs a clock, and the platform has none")]
     NoClock,

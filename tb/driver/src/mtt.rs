@@ -3,8 +3,8 @@
 
 use crate::error::Error;
 use crate::gen::{
-    Encoding, LEVEL_FLAT, LEVEL_INLINE, MAX_LOG_PAGE, MAX_LOG_TPAGE, MIN_LOG_PAGE, MIN_LOG_TPAGE,
-    PAGE_IDX_W,
+    Encoding, LEVEL_FLAT, LEVEL_INLINE, MAX_LOG_PAGE, MAX_LOG_TPAGE, MAX_MPT_SIZE, MIN_LOG_PAGE,
+    MIN_LOG_TPAGE, PAGE_IDX_W,
 };
 use crate::platform::DmaMemory;
 use thiserror::Error;
@@ -77,6 +77,16 @@ pub enum MttError {
     CheckedAddress {
         /// The address, of a page or of a table page.
         address: u64,
+    },
+    /// An entry of encoding CHECKED is not made for such a place.
+    #[error("{what} {value:#x} of a place of encoding CHECKED has more than {bits} bits")]
+    Place {
+        /// Index, number or level.
+        what: &'static str,
+        /// What it was.
+        value: u64,
+        /// Bits that there are.
+        bits: u32,
     },
     /// The region has no such pages.
     #[error("pages {first} to {last} are not in the region, which has {pages}")]
@@ -155,13 +165,35 @@ pub struct TableFields {
 /// Where an entry of encoding CHECKED lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// MPT index of the region.
+    /// MPT index of the region: 23 bits.
     pub index: u32,
-    /// Number of the entry among those of its level; in a flat array bits 11:3 of the root are added.
+    /// Number of the entry among those of its level, 40 bits; in a flat array bits 11:3 of the root
+    /// are added.
     pub number: u64,
-    /// Level of the table page; 1 for leaves and flat arrays.
+    /// Level of the table page, 3 bits; 1 for leaves and flat arrays.
     pub level: u8,
 }
+
+impl Place {
+    /// What is wider than its field of the check is refused.
+    fn check(self) -> Result<(), MttError> {
+        for (what, value, bits) in [
+            ("index", self.index.into(), INDEX_BITS),
+            ("number", self.number, PAGE_IDX_W),
+            ("level", self.level.into(), LEVEL_BITS),
+        ] {
+            if value >> bits != 0 {
+                return Err(MttError::Place { what, value, bits });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Bits of an MPT index.
+const INDEX_BITS: u32 = MAX_MPT_SIZE.ilog2();
+/// Bits of a level.
+const LEVEL_BITS: u32 = 3;
 
 /// Address bits of an entry of encoding CHECKED.
 const CHECKED_ADDRESS: u64 = 0x000f_ffff_ffff_f000;
@@ -198,6 +230,7 @@ fn check_bits(address: u64, flags: u64, place: Place) -> u64 {
 /// table page.
 pub fn checked_entry(address: u64, writable: bool, place: Place) -> Result<u64, MttError> {
     checked_address(address)?;
+    place.check()?;
     let flags = 1 | u64::from(writable) << 1;
     let check = check_bits(address, flags, place);
     let word = address | flags | (check & 0x3ff) << 2 | check >> 10 << 52;
@@ -438,14 +471,27 @@ impl Table {
         Self::empty(p, (log_page, level, log_tpage), layout.encoding, pages)
     }
 
-    /// A flat table for `pages` pages, all absent: the page list of a fast-registration region.
+    /// A flat table for `pages` pages, all absent: the page list of a fast-registration region. The
+    /// page size must be one that exists.
     pub fn reserve(
         p: &mut (impl DmaMemory + ?Sized),
         pages: u64,
         log_page: u8,
         encoding: Encoding,
     ) -> Result<Table, Error> {
-        Self::empty(p, (log_page, LEVEL_FLAT, MIN_LOG_TPAGE), encoding, pages)
+        let layout = Layout {
+            log_page: Some(log_page),
+            level: Some(LEVEL_FLAT),
+            encoding,
+            ..Layout::default()
+        };
+        wanted_page(&layout)?;
+        if pages == 0 {
+            return Err(MttError::Range { start: 0, bytes: 0 }.into());
+        }
+        // (A flat table has no levels.)
+        let (level, log_tpage) = shape(pages, &layout, 1, true)?;
+        Self::empty(p, (log_page, level, log_tpage), encoding, pages)
     }
 
     fn empty(
@@ -483,6 +529,13 @@ impl Table {
         p: &mut (impl DmaMemory + ?Sized),
         index: u32,
     ) -> Result<(), Error> {
+        if self.is_checked() {
+            let place = Place {
+                index,
+                ..Place::default()
+            };
+            place.check()?;
+        }
         self.index = Some(index);
         match self.is_checked() {
             true => self.write_directories(p),
@@ -551,7 +604,7 @@ impl Table {
             return Err(MttError::Writable.into());
         }
         self.check_addresses([address].into_iter())?;
-        let word = self.word(address, writable, page + self.before(), 1);
+        let word = self.word(address, writable, page + self.before(), 1)?;
         p.write(self.leaf(page), &word.to_le_bytes())?;
         Ok(())
     }
@@ -577,6 +630,14 @@ impl Table {
     }
 
     fn check_pages(&self, first: u64, count: u64) -> Result<(), MttError> {
+        if self.fields.level == LEVEL_INLINE {
+            return Err(MttError::Shape {
+                what: "level of a table with entries",
+                value: LEVEL_INLINE,
+                least: 1,
+                most: LEVEL_FLAT,
+            });
+        }
         let pages = self.pages;
         match count != 0 && first < pages && count <= pages - first {
             true => Ok(()),
@@ -624,20 +685,20 @@ impl Table {
     }
 
     /// An entry: its address was looked at before.
-    fn word(&self, address: u64, writable: bool, number: u64, level: u8) -> u64 {
+    fn word(&self, address: u64, writable: bool, number: u64, level: u8) -> Result<u64, MttError> {
         let flags = 1 | u64::from(writable) << 1;
         match (self.is_raw(), self.is_checked(), self.index) {
-            (true, ..) => address,
-            (_, false, _) => address | flags,
+            (true, ..) => Ok(address),
+            (_, false, _) => Ok(address | flags),
             (_, true, Some(index)) => {
                 let place = Place {
                     index,
                     number,
                     level,
                 };
-                checked_entry(address, writable, place).unwrap_or(0)
+                checked_entry(address, writable, place)
             }
-            (_, true, None) => 0,
+            (_, true, None) => Ok(0),
         }
     }
 
@@ -739,7 +800,7 @@ fn write_words(
     p: &mut (impl DmaMemory + ?Sized),
     address: u64,
     bytes: u64,
-    mut words: impl Iterator<Item = u64>,
+    mut words: impl Iterator<Item = Result<u64, MttError>>,
 ) -> Result<(), Error> {
     const PIECE: u64 = 4096;
     let mut at = 0;
@@ -748,7 +809,8 @@ fn write_words(
         let end = (at + PIECE).min(bytes);
         piece.clear();
         for _ in 0..(end - at) / ENTRY {
-            piece.extend_from_slice(&words.next().unwrap_or(0).to_le_bytes());
+            let word = words.next().unwrap_or(Ok(0))?;
+            piece.extend_from_slice(&word.to_le_bytes());
         }
         p.write(address + at, &piece)?;
         at = end;

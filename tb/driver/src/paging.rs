@@ -6,7 +6,8 @@
 //! take_fault                 FAULT registers ─ FAULT_POP
 //! map_page                   the entry ─ write barrier
 //! page_ready, refuse         PAGE_READY: each fault has exactly one answer
-//! unmap_pages                entries cleared ─ INVALIDATE_RANGE; when it is done the frames are free
+//! unmap_pages                room in the queue? ─ entries cleared ─ INVALIDATE_RANGE; when it is
+//!                            done the frames are free
 //! ```
 //!
 //! [`Device::serve_faults`] does all of it but the decision what to do with a page:
@@ -153,9 +154,14 @@ impl Device {
         self.demand.insert(region.index(), demand);
     }
 
-    /// Page faults that were taken and are not answered.
+    /// Page faults that were taken, and of which the unit has not been told an answer.
     pub fn open_faults(&self) -> usize {
         self.faults.len()
+    }
+
+    /// Page faults that [`Device::serve_faults`] could not finish: its next call goes on with them.
+    pub fn owed_answers(&self) -> usize {
+        self.owed.len()
     }
 
     /// Takes the oldest page fault; `None`: none waits.
@@ -256,7 +262,11 @@ impl Device {
 
     /// Takes the page faults that wait, at most as many as the unit has slots, and answers each with
     /// what the handler says. Returns their number: call again until it is 0. If the handler fails, its
-    /// fault is refused, and the error returned.
+    /// fault is refused, and the handler's error returned.
+    ///
+    /// If an answer cannot be given, because the queue is full or no completion comes within the
+    /// limit, that is an error, but the fault is not lost: the next call begins with the answers
+    /// that are owed ([`Device::owed_answers`]), without asking the handler again.
     pub fn serve_faults<P: Platform>(
         &mut self,
         p: &mut P,
@@ -264,21 +274,43 @@ impl Device {
         mut handler: impl FnMut(&mut Device, &mut P, &PageFault) -> Result<Answer, Error>,
     ) -> Result<u32, Error> {
         let mut served = 0;
+        while let Some((fault, answer)) = self.owed.pop_front() {
+            self.reply(p, fault, answer, limit)?;
+            served += 1;
+        }
         while served < self.capabilities().fault_slots {
-            let Some(mut fault) = self.take_fault(p)? else {
+            let Some(fault) = self.take_fault(p)? else {
                 break;
             };
-            served += 1;
             match handler(self, p, &fault) {
-                Ok(Answer::Ready) => self.page_ready(p, &mut fault, limit)?,
-                Ok(Answer::Refuse) => self.refuse(p, &mut fault, limit)?,
+                Ok(answer) => self.reply(p, fault, answer, limit)?,
                 Err(error) => {
-                    self.refuse(p, &mut fault, limit)?;
+                    // What the handler has met is the cause; an answer that failed is owed.
+                    let _ = self.reply(p, fault, Answer::Refuse, limit);
                     return Err(error);
                 }
             }
+            served += 1;
         }
         Ok(served)
+    }
+
+    /// Answers a fault, or keeps it for the next call of [`Device::serve_faults`].
+    fn reply(
+        &mut self,
+        p: &mut impl Platform,
+        mut fault: PageFault,
+        answer: Answer,
+        limit: Limit,
+    ) -> Result<(), Error> {
+        let given = match answer {
+            Answer::Ready => self.page_ready(p, &mut fault, limit),
+            Answer::Refuse => self.refuse(p, &mut fault, limit),
+        };
+        if !fault.is_answered() {
+            self.owed.push_front((fault, answer));
+        }
+        given
     }
 
     /// Makes a page of an on-demand region present: writes its entry, and a write barrier. The frame
@@ -302,7 +334,8 @@ impl Device {
     /// Makes `count` pages of an on-demand region absent, from `first` on: clears the entries, and sees
     /// to it that nobody uses them any more. With [`Progress::Done`] the frames may be used otherwise;
     /// with [`Progress::Pending`] only when [`Device::resume`] says so. If the unit has refused it
-    /// (status BUSY), the frames are still in use, and the call may be repeated.
+    /// (status BUSY), the entries are cleared, but the frames still in use, and the call may be
+    /// repeated. With [`Error::QueueFull`] nothing has been done.
     pub fn unmap_pages(
         &mut self,
         p: &mut impl Platform,
@@ -312,8 +345,10 @@ impl Device {
         limit: Limit,
     ) -> Result<Progress, Error> {
         region.core.live()?;
-        let table = region.demand_table()?;
-        table.clear(p, first, count)?;
+        region.demand_table()?;
+        // An entry is not taken out unless the unit can be told so.
+        self.room(p)?;
+        region.demand_table()?.clear(p, first, count)?;
         let (start, length) = region.range(first, count);
         let op = Op::InvalidateRange;
         let command = Command {

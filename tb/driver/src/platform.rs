@@ -37,6 +37,9 @@ pub trait DmaMemory {
     fn write_barrier(&mut self);
     /// What is read from now on is as new as what was read before.
     fn read_barrier(&mut self);
+    /// What was read before has been read when a register write that follows has its effect: that
+    /// write lets the unit use the memory again.
+    fn release_barrier(&mut self);
 }
 
 /// How to wait for the unit.
@@ -102,6 +105,10 @@ impl<T: DmaMemory + ?Sized> DmaMemory for &mut T {
 
     fn read_barrier(&mut self) {
         (**self).read_barrier();
+    }
+
+    fn release_barrier(&mut self) {
+        (**self).release_barrier();
     }
 }
 

@@ -57,6 +57,8 @@ pub enum Step {
     WriteBarrier,
     /// A read barrier.
     ReadBarrier,
+    /// A release barrier.
+    ReleaseBarrier,
     /// Waiting.
     Idle,
 }
@@ -92,6 +94,7 @@ impl fmt::Display for Step {
             }
             Step::WriteBarrier => f.write_str("write barrier"),
             Step::ReadBarrier => f.write_str("read barrier"),
+            Step::ReleaseBarrier => f.write_str("release barrier"),
             Step::Idle => f.write_str("wait"),
         }
     }
@@ -181,6 +184,11 @@ impl<P: DmaMemory + Wait> DmaMemory for Traced<P> {
     fn read_barrier(&mut self) {
         self.inner.read_barrier();
         self.note(Step::ReadBarrier);
+    }
+
+    fn release_barrier(&mut self) {
+        self.inner.release_barrier();
+        self.note(Step::ReleaseBarrier);
     }
 }
 

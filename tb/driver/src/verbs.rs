@@ -6,6 +6,10 @@
 //! then, but index, tables and pages are in use until the final completion, for which
 //! [`Device::resume`] and its relatives wait. Until then, and after a wait that ran out of time, the
 //! object keeps its tables and takes no other call. Pages must stay pinned as long.
+//!
+//! A call that makes something returns no object if its wait runs out of time ([`Error::Timeout`]),
+//! but the unit may come to make it all the same: its table stays taken, and its pages must stay
+//! pinned, until the unit has been stopped. The late completion is left to [`Device::poll`].
 
 use crate::command::{Command, Completion};
 use crate::device::Device;
@@ -210,6 +214,8 @@ pub struct Window {
     core: Core,
     kind: WindowType,
     bound: bool,
+    /// Whether it was bound before the command that is under way.
+    was_bound: bool,
 }
 
 macro_rules! common {
@@ -446,7 +452,8 @@ impl Device {
     // Regions
     // ---------------------------------------------------------------------------------------------
 
-    /// Registers a region.
+    /// Registers a region. After [`Error::Timeout`] its pages must stay pinned until the unit has
+    /// been stopped: it may be registered.
     pub fn reg_mr(
         &mut self,
         p: &mut impl Platform,
@@ -677,7 +684,10 @@ impl Device {
         match self.make(p, &mut core, Op::AllocMr, &command, limit) {
             Ok(()) => {
                 // (A flat table has no directories: nothing is written.)
-                table.set_index(p, core.index)?;
+                if let Err(error) = table.set_index(p, core.index) {
+                    self.keep(table);
+                    return Err(error);
+                }
                 Ok(FastRegion {
                     core,
                     table: Some(table),
@@ -817,8 +827,12 @@ impl Device {
         };
         let mut core = Core::of(pd);
         self.make(p, &mut core, Op::AllocMw, &command, limit)?;
-        let bound = false;
-        Ok(Window { core, kind, bound })
+        Ok(Window {
+            core,
+            kind,
+            bound: false,
+            was_bound: false,
+        })
     }
 
     /// Binds a window to a part of a region. Of a bound window of type 1 the old binding ends.
@@ -877,11 +891,8 @@ impl Device {
         limit: Limit,
     ) -> Result<Progress, Error> {
         window.core.live()?;
-        let before = std::mem::replace(&mut window.bound, binds);
+        window.was_bound = std::mem::replace(&mut window.bound, binds);
         let result = self.run(p, &mut window.core, op, command, limit);
-        if result.is_err() && window.core.waits.is_none() {
-            window.bound = before;
-        }
         Self::after_window(window, op, result)
     }
 
@@ -902,9 +913,18 @@ impl Device {
         op: Op,
         result: Result<Option<Completion>, Error>,
     ) -> Result<Progress, Error> {
-        let Some(completion) = result? else {
-            return Ok(Progress::Pending);
+        let completion = match result {
+            Ok(Some(completion)) => completion,
+            Ok(None) => return Ok(Progress::Pending),
+            Err(error) => {
+                // Refused, at once or after a wait that ran out: nothing has changed.
+                if window.core.waits.is_none() {
+                    window.bound = window.was_bound;
+                }
+                return Err(error);
+            }
         };
+        window.was_bound = window.bound;
         match op {
             Op::BindMw => window.core.rkey = completion.rkey,
             Op::DeallocMw => window.core.gone = true,

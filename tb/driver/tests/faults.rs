@@ -5,12 +5,14 @@
 mod fake;
 
 use fake::{ok, Fake, Raw};
-use tpt_driver::mtt::{Layout, Run};
+use tpt_driver::gen::{cmdq_slot, flag, CMDQ_VERSION};
+use tpt_driver::mtt::{Layout, MttError, Run};
 use tpt_driver::paging::Answer;
-use tpt_driver::verbs::{AllocMr, Bind, Memory, Progress, RegMr, ReregMr, WindowType};
+use tpt_driver::trace::{Step, Traced};
+use tpt_driver::verbs::{AllocMr, Bind, Memory, Progress, RegMr, Region, ReregMr, WindowType};
 use tpt_driver::{
-    access, take_over, AccessError, Capabilities, Command, Config, Device, Encoding, Error, Event,
-    Limit, Op, Status, Wait as _,
+    access, take_over, AccessError, Capabilities, Command, Config, Device, DmaMemory as _,
+    Encoding, Error, Event, Limit, Op, Status, Wait as _,
 };
 use tpt_regs::table as regs;
 
@@ -27,6 +29,40 @@ fn config() -> Config {
 
 fn start(fake: &mut Fake) -> Device {
     Device::start(fake, &config(), LIMIT).expect("a start")
+}
+
+/// A unit that answers one operation PENDING, this often, and all others OK, and a region in it.
+fn pending(pending: Op, times: usize) -> (Fake, Device, Region) {
+    let mut fake = Fake::scripted(move |id, op| {
+        if op != pending.code() {
+            return vec![ok(id, op)];
+        }
+        let status = Status::Pending.code();
+        vec![
+            Raw {
+                status,
+                ..ok(id, op)
+            };
+            times
+        ]
+    });
+    let mut device = start(&mut fake);
+    let region = device.reg_mr(&mut fake, &region(), LIMIT);
+    (fake, device, region.expect("registered"))
+}
+
+/// A unit that pages on demand, with room for one command, and a region in it.
+fn demand(encoding: Encoding) -> (Fake, Device, Region) {
+    let mut fake = Fake::default();
+    fake.registers.insert(regs::CAP2, 3 | 1 << 7 | 4 << 24);
+    let config = Config {
+        log_commands: 1,
+        log_completions: 2,
+        ..Config::default()
+    };
+    let mut device = Device::start(&mut fake, &config, LIMIT).expect("a start");
+    let region = device.reg_mr(&mut fake, &demand_args(encoding), LIMIT);
+    (fake, device, region.expect("a region"))
 }
 
 const RUNS: [Run; 1] = [Run {
@@ -186,6 +222,44 @@ fn a_start_that_fails_gives_its_memory_back() {
     assert_eq!(whole.allocations, 3);
 }
 
+/// From some register access on all are refused, also those of the stop: the error tells what
+/// memory the unit may be using, and it can be given back when the unit is there again.
+#[test]
+fn a_start_that_cannot_be_undone_tells_its_memory() {
+    let mut whole = Fake::default();
+    start(&mut whole);
+    let mut told = 0;
+    for n in 1..=whole.accesses {
+        let mut fake = Fake {
+            dead_from: Some(n),
+            ..Fake::default()
+        };
+        let error = Device::start(&mut fake, &config(), LIMIT).expect_err("dead");
+        let Error::NotStopped {
+            start,
+            stop,
+            memory,
+        } = &error
+        else {
+            assert!(matches!(error, Error::Register { .. }), "{error}");
+            assert!(fake.taken.is_empty(), "access {n}");
+            continue;
+        };
+        for cause in [start, stop] {
+            assert!(matches!(**cause, Error::Register { .. }), "{error}");
+            assert!(error.to_string().contains(&cause.to_string()), "{error}");
+        }
+        assert_eq!(fake.taken, (*memory).into(), "access {n}");
+        fake.dead_from = None;
+        assert_eq!(take_over(&mut fake, LIMIT), Ok(()));
+        memory.iter().for_each(|(at, bytes)| fake.free(*at, *bytes));
+        assert!(fake.taken.is_empty(), "access {n}");
+        told += 1;
+    }
+    // ID, VERSION, CAP, CAP2, STATUS, QUEUE_STATUS come before memory is taken.
+    assert_eq!(told, whole.accesses - 6);
+}
+
 #[test]
 fn a_unit_that_does_not_get_ready() {
     let mut fake = Fake {
@@ -327,20 +401,7 @@ fn wrong_completions_are_typed_errors() {
 
 #[test]
 fn a_second_pending_is_an_error() {
-    let mut fake = Fake::scripted(|id, op| match Op::from_code(op) {
-        Some(Op::DeregMr) => {
-            let pending = Raw {
-                status: Status::Pending.code(),
-                ..ok(id, op)
-            };
-            vec![pending, pending]
-        }
-        _ => vec![ok(id, op)],
-    });
-    let mut device = start(&mut fake);
-    let mut region = device
-        .reg_mr(&mut fake, &region(), LIMIT)
-        .expect("registered");
+    let (mut fake, mut device, mut region) = pending(Op::DeregMr, 2);
     let ended = device.dereg_mr(&mut fake, &mut region, LIMIT);
     assert_eq!(ended, Ok(Progress::Pending));
     let again = device.resume(&mut fake, &mut region, LIMIT);
@@ -602,17 +663,7 @@ fn half_of_the_queue_is_given_back() {
 /// A command that is PENDING keeps its id, however many others there are.
 #[test]
 fn an_id_in_use_is_not_given_again() {
-    let mut fake = Fake::scripted(|id, op| {
-        let mut raw = ok(id, op);
-        if op == Op::DeregMr.code() {
-            raw.status = Status::Pending.code();
-        }
-        vec![raw]
-    });
-    let mut device = start(&mut fake);
-    let mut mr = device
-        .reg_mr(&mut fake, &region(), LIMIT)
-        .expect("registered");
+    let (mut fake, mut device, mut mr) = pending(Op::DeregMr, 1);
     let kept = device
         .submit(&mut fake, &Command::new(Op::DeregMr, mr.lkey(), 1))
         .expect("sent");
@@ -629,20 +680,165 @@ fn an_id_in_use_is_not_given_again() {
     assert_eq!(ended, Ok(Progress::Pending));
 }
 
+/// A command that nobody waits for any more keeps its id until its completion has been taken: it is
+/// not taken for that of another command when the ids have gone round.
+#[test]
+fn an_id_is_not_given_again_before_its_completion_is_taken() {
+    let mut fake = Fake::scripted(|_, _| Vec::new());
+    let mut device = start(&mut fake);
+    let query = Command::new(Op::Query, 1, 1);
+    let late = device.submit(&mut fake, &query).expect("sent");
+    let error = device.wait(&mut fake, late, LIMIT).expect_err("no answer");
+    assert!(matches!(error, Error::Timeout { .. }), "{error}");
+    fake.script = Box::new(|id, op| vec![ok(id, op)]);
+    let round = |fake: &mut Fake, device: &mut Device| {
+        let mut again = 0;
+        for _ in 0..66_000 {
+            let id = device.submit(fake, &query).expect("sent");
+            again += u32::from(id == late);
+            assert_eq!(device.wait(fake, id, LIMIT).map(|c| c.id), Ok(id));
+        }
+        again
+    };
+    // It comes while another command is waited for.
+    let other = device.submit(&mut fake, &query).expect("sent");
+    let stale = Raw {
+        lkey: 0xdead,
+        ..ok(late, Op::Query.code())
+    };
+    fake.complete(stale);
+    assert!(device.wait(&mut fake, other, LIMIT).is_ok());
+    assert_eq!(device.in_flight(), 0);
+    assert_eq!(round(&mut fake, &mut device), 0);
+    match device.poll(&mut fake) {
+        Ok(Some(Event::Completion(c))) => assert_eq!((c.id, c.lkey), (late, 0xdead)),
+        other => panic!("{other:?}"),
+    }
+    // Taken: the id is one as any other again.
+    assert_ne!(round(&mut fake, &mut device), 0);
+    assert_eq!(device.poll(&mut fake), Ok(None));
+}
+
+/// When every id has a completion that was not taken, that is said as a full queue, and passes.
+#[test]
+fn all_ids_in_use_is_a_full_queue() {
+    let mut held: Vec<Raw> = Vec::new();
+    let mut fake = Fake::scripted(move |id, op| {
+        // The answer to the first of two comes behind that of the second.
+        held.push(ok(id, op));
+        match held.len() {
+            2 => held.drain(..).rev().collect(),
+            _ => Vec::new(),
+        }
+    });
+    let mut device = start(&mut fake);
+    let query = Command::new(Op::Query, 1, 1);
+    // The answer to the second of two is left to poll.
+    let two = |fake: &mut Fake, device: &mut Device| {
+        let first = device.submit(fake, &query)?;
+        device.submit(fake, &query)?;
+        device.wait(fake, first, LIMIT)
+    };
+    let mut kept = 0;
+    let full = loop {
+        match two(&mut fake, &mut device) {
+            Ok(_) => kept += 1,
+            Err(error) => break error,
+        }
+        assert!(kept < 1 << 16, "more answers than ids");
+    };
+    assert_eq!(full, Error::QueueFull);
+    assert_eq!(kept, u16::MAX.into());
+    assert!(device.poll(&mut fake).is_ok_and(|event| event.is_some()));
+    assert!(device.submit(&mut fake, &query).is_ok());
+}
+
+/// What a completion tells is read before its slot is given back.
+#[test]
+fn a_completion_is_read_before_its_slot_is_given_back() {
+    let mut traced = Traced::new(Fake::default());
+    let settings = Config {
+        log_commands: 3,
+        log_completions: 3,
+        ..config()
+    };
+    let mut device = Device::start(&mut traced, &settings, LIMIT).expect("a start");
+    let query = Command::new(Op::Query, 1, 1);
+    for _ in 0..3 {
+        let ids: Vec<u16> = (0..6)
+            .map(|_| device.submit(&mut traced, &query).expect("room"))
+            .collect();
+        for id in ids {
+            assert!(device.wait(&mut traced, id, LIMIT).is_ok());
+        }
+    }
+    let (mut doorbells, mut read, mut behind) = (0, false, true);
+    for (_, step) in traced.take() {
+        match step {
+            Step::Load { .. } => (read, behind) = (true, false),
+            Step::ReleaseBarrier => behind = true,
+            Step::Write { offset, .. } if offset == regs::CPLQ_HEAD => {
+                assert!(read && behind, "doorbell {doorbells}: no barrier before it");
+                doorbells += 1;
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(doorbells, device.stats.completion_doorbells);
+    assert_ne!(doorbells, 0);
+}
+
+/// The doorbell that gives its slot back is refused: the completion is not lost.
+#[test]
+fn a_completion_whose_slot_cannot_be_given_back_is_kept() {
+    let mut fake = Fake::default();
+    let mut device = start(&mut fake);
+    let query = Command::new(Op::Query, 1, 1);
+    let id = device.submit(&mut fake, &query).expect("sent");
+    fake.refuse = Some(fake.accesses + 1);
+    let refused = device.wait(&mut fake, id, LIMIT);
+    let name = "CPLQ_HEAD";
+    assert!(
+        matches!(refused, Err(Error::Register { name: at, .. }) if at == name),
+        "{refused:?}"
+    );
+    assert_eq!(device.wait(&mut fake, id, LIMIT).map(|c| c.id), Ok(id));
+    assert_eq!(device.poll(&mut fake), Ok(None), "and given back now");
+    assert_eq!(device.stats.completion_doorbells, 1);
+}
+
+/// A bind that is refused after its wait ran out has bound nothing.
+#[test]
+fn a_late_refusal_leaves_a_window_as_it_was() {
+    for status in [Status::Ok, Status::MrBounds] {
+        let mut fake = Fake::default();
+        let mut device = start(&mut fake);
+        let mut window = device
+            .alloc_mw(&mut fake, 1, WindowType::TwoB, LIMIT)
+            .expect("a window");
+        fake.script = Box::new(|_, _| Vec::new());
+        let bind = Bind {
+            length: 16,
+            ..Bind::default()
+        };
+        let late = device.bind_mw(&mut fake, &mut window, &bind, LIMIT);
+        assert!(matches!(late, Err(Error::Timeout { .. })), "{late:?}");
+        assert!(window.is_pending());
+        fake.complete(Raw {
+            status: status.code(),
+            ..ok(1, Op::BindMw.code())
+        });
+        let done = device.resume_mw(&mut fake, &mut window, LIMIT);
+        assert_eq!(done.is_ok(), status == Status::Ok, "{done:?}");
+        assert_eq!(window.is_bound(), status == Status::Ok);
+        assert!(!window.is_pending());
+    }
+}
+
 /// A region that is being changed takes no other change, and the one under way goes on.
 #[test]
 fn one_change_at_a_time() {
-    let mut fake = Fake::scripted(|id, op| {
-        let mut raw = ok(id, op);
-        if op == Op::ReregMr.code() {
-            raw.status = Status::Pending.code();
-        }
-        vec![raw]
-    });
-    let mut device = start(&mut fake);
-    let mut mr = device
-        .reg_mr(&mut fake, &region(), LIMIT)
-        .expect("registered");
+    let (mut fake, mut device, mut mr) = pending(Op::ReregMr, 1);
     let args = region();
     let change = ReregMr {
         translation: Some((args.start, args.length, args.memory)),
@@ -699,17 +895,7 @@ fn what_is_not_built_is_refused() {
 /// The page faults of the registers: each is answered once, whatever happens in between.
 #[test]
 fn each_page_fault_has_one_answer() {
-    let mut fake = Fake::default();
-    fake.registers.insert(regs::CAP2, 3 | 1 << 7 | 4 << 24);
-    let config = Config {
-        log_commands: 1,
-        log_completions: 2,
-        ..Config::default()
-    };
-    let mut device = Device::start(&mut fake, &config, LIMIT).expect("a start");
-    let region = device
-        .reg_mr(&mut fake, &demand_args(Encoding::Checked), LIMIT)
-        .expect("a region");
+    let (mut fake, mut device, region) = demand(Encoding::Checked);
     assert!(region.index() != 0 && region.is_on_demand());
     assert_eq!(device.take_fault(&mut fake), Ok(None));
 
@@ -785,4 +971,188 @@ fn each_page_fault_has_one_answer() {
         Ok(Answer::Ready)
     });
     assert_eq!(served, Ok(4));
+}
+
+/// The command in the queue's only slots that has this operation: its key and flags.
+fn sent(fake: &Fake, op: Op) -> Vec<(u32, u8)> {
+    let base = fake.registers[&regs::CMDQ_BASE_LO];
+    let slots = (0..2).map(|n| u64::from(base) + 128 * n);
+    let byte = |slot: u64, at: usize| (fake.word(slot + at as u64 / 8 * 8) >> (at % 8 * 8)) as u8;
+    slots
+        .filter(|slot| byte(*slot, cmdq_slot::VERSION) == CMDQ_VERSION)
+        .filter(|slot| byte(*slot, cmdq_slot::OP) == op.code())
+        .map(|slot| {
+            let key = fake.word(slot + cmdq_slot::KEY as u64) as u32;
+            (key, byte(slot, cmdq_slot::FLAGS))
+        })
+        .collect()
+}
+
+/// A fault whose answer finds no room in the queue, or no completion, is answered by a later call,
+/// with what its handler has said.
+#[test]
+fn an_answer_that_cannot_be_given_is_owed() {
+    type Handler = fn() -> Result<Answer, Error>;
+    let handlers: [(Handler, u8); 3] = [
+        (|| Ok(Answer::Ready), 0),
+        (|| Ok(Answer::Refuse), flag::REFUSE),
+        (|| Err(Error::NoClock), flag::REFUSE),
+    ];
+    for (slot, (handler, flags)) in (1u32..).zip(handlers) {
+        let (mut fake, mut device, region) = demand(Encoding::Raw);
+        let failed = handler().err();
+        let nobody = |_: &mut Device, _: &mut Fake, _: &_| panic!("it has been asked already");
+        fake.deaf = true;
+        let other = device
+            .submit(&mut fake, &Command::new(Op::Query, 1, 1))
+            .expect("sent");
+        let info = 1 << 31 | slot << 24 | region.index();
+        fake.registers.insert(regs::FAULT_INFO, info);
+        let full = device.serve_faults(&mut fake, LIMIT, |_, _, _| handler());
+        assert_eq!(full, Err(failed.unwrap_or(Error::QueueFull)));
+        fake.registers.insert(regs::FAULT_INFO, 0);
+        assert_eq!((device.owed_answers(), device.open_faults()), (1, 1));
+        let full = device.serve_faults(&mut fake, LIMIT, nobody);
+        assert_eq!(full, Err(Error::QueueFull));
+        // Room, but no completion.
+        fake.deaf = false;
+        assert!(device.wait(&mut fake, other, LIMIT).is_ok());
+        fake.deaf = true;
+        let late = device.serve_faults(&mut fake, LIMIT, nobody);
+        assert!(matches!(late, Err(Error::Timeout { .. })), "{late:?}");
+        assert_eq!((device.owed_answers(), device.open_faults()), (1, 0));
+        fake.deaf = false;
+        assert_eq!(device.serve_faults(&mut fake, LIMIT, nobody), Ok(1));
+        assert_eq!(sent(&fake, Op::PageReady), [(slot, flags)]);
+        assert_eq!((device.owed_answers(), device.in_flight()), (0, 0));
+        assert_eq!(device.serve_faults(&mut fake, LIMIT, nobody), Ok(0));
+        assert_eq!(device.stats.commands, 3, "one answer");
+    }
+}
+
+/// An answer that the unit refuses is given all the same: it is not owed.
+#[test]
+fn an_answer_that_is_refused_is_not_owed() {
+    let (mut fake, mut device, region) = demand(Encoding::Raw);
+    fake.script = Box::new(|id, op| {
+        let status = Status::KeyState.code();
+        vec![Raw {
+            status,
+            ..ok(id, op)
+        }]
+    });
+    let info = 1 << 31 | region.index();
+    fake.registers.insert(regs::FAULT_INFO, info);
+    let refused = device.serve_faults(&mut fake, LIMIT, |_, _, _| Ok(Answer::Ready));
+    let (op, status) = (Op::PageReady, Status::KeyState);
+    assert_eq!(refused, Err(Error::Refused { op, status }));
+    assert_eq!((device.owed_answers(), device.open_faults()), (0, 0));
+}
+
+/// A call that makes something, or asks, and whose wait runs out: a table stays taken until the
+/// stop, and the late completion is an event, with its keys.
+#[test]
+fn what_a_wait_that_ran_out_leaves() {
+    type Call = fn(&mut Device, &mut Fake) -> Result<(), Error>;
+    let calls: [(Op, usize, Call); 5] = [
+        (Op::RegMr, 1, |device, fake| {
+            device.reg_mr(fake, &region(), LIMIT).map(drop)
+        }),
+        (Op::RegPhys, 0, |device, fake| {
+            device.reg_phys(fake, 1, (0, 0x1000), 0, LIMIT).map(drop)
+        }),
+        (Op::AllocMr, 1, |device, fake| {
+            let args = AllocMr {
+                pd: 1,
+                pages: 4,
+                log_page: 12,
+                encoding: Encoding::Raw,
+                remote_inv: false,
+            };
+            device.alloc_mr(fake, &args, LIMIT).map(drop)
+        }),
+        (Op::AllocMw, 0, |device, fake| {
+            let made = device.alloc_mw(fake, 1, WindowType::One, LIMIT);
+            made.map(drop)
+        }),
+        (Op::Query, 0, |device, fake| {
+            device.query(fake, 1, 1, LIMIT).map(drop)
+        }),
+    ];
+    for (op, tables, call) in calls {
+        let mut fake = Fake::scripted(|_, _| Vec::new());
+        let mut device = start(&mut fake);
+        let late = call(&mut device, &mut fake);
+        assert!(
+            matches!(late, Err(Error::Timeout { .. })),
+            "{op:?}: {late:?}"
+        );
+        assert_eq!((fake.taken.len(), device.in_flight()), (3 + tables, 1));
+        fake.complete(ok(0, op.code()));
+        match device.poll(&mut fake) {
+            Ok(Some(Event::Completion(c))) => {
+                assert_eq!((c.id, c.op, c.lkey), (0, op.code(), 0x100));
+            }
+            other => panic!("{op:?}: {other:?}"),
+        }
+        assert_eq!((fake.taken.len(), device.in_flight()), (3 + tables, 0));
+        assert_eq!(device.stop(&mut fake, LIMIT), Ok(()));
+        assert!(fake.taken.is_empty(), "{op:?}");
+    }
+}
+
+/// Pages are not made absent if there is no room for the command that tells the unit.
+#[test]
+fn a_full_queue_leaves_the_pages_present() {
+    let (mut fake, mut device, mut region) = demand(Encoding::Flagged);
+    for page in [0, 1] {
+        let mapped = device.map_page(&mut fake, &region, page, 0x7000 + (page << 12), true);
+        assert_eq!(mapped, Ok(()));
+    }
+    let (table, _) = region.table().expect("a table").parts()[0];
+    let entries = [0x7003, 0x8003];
+    let there = |fake: &Fake| [fake.word(table), fake.word(table + 8)];
+    fake.deaf = true;
+    let other = device
+        .submit(&mut fake, &Command::new(Op::Query, 1, 1))
+        .expect("sent");
+    let full = device.unmap_pages(&mut fake, &mut region, 0, 2, LIMIT);
+    assert_eq!(full, Err(Error::QueueFull));
+    assert!(!region.is_pending());
+    assert_eq!(there(&fake), entries, "nothing has been done");
+    fake.deaf = false;
+    assert!(device.wait(&mut fake, other, LIMIT).is_ok());
+    let done = device.unmap_pages(&mut fake, &mut region, 0, 2, LIMIT);
+    assert_eq!(done, Ok(Progress::Done));
+    assert_eq!(there(&fake), [0, 0]);
+    assert_eq!(device.stop(&mut fake, LIMIT), Ok(()));
+    let stopped = device.unmap_pages(&mut fake, &mut region, 0, 2, LIMIT);
+    assert_eq!(stopped, Err(Error::NotRunning));
+}
+
+/// Page sizes that do not exist are refused before a page list is taken.
+#[test]
+fn a_page_list_of_a_page_size_that_does_not_exist() {
+    let mut fake = Fake::default();
+    let mut device = start(&mut fake);
+    for log_page in [0, 11, 44, 64, 255] {
+        let args = AllocMr {
+            pd: 1,
+            pages: 4,
+            log_page,
+            encoding: Encoding::Raw,
+            remote_inv: false,
+        };
+        let refused = device.alloc_mr(&mut fake, &args, LIMIT).map(drop);
+        let what = "log2 of the page size";
+        let (value, least, most) = (log_page, 12, 43);
+        let shape = MttError::Shape {
+            what,
+            value,
+            least,
+            most,
+        };
+        assert_eq!(refused, Err(Error::Mtt(shape)));
+        assert_eq!((fake.taken.len(), device.stats.commands), (3, 0));
+    }
 }

@@ -395,13 +395,116 @@ fn checked_entries() {
         let moved = checked_entry(0x000f_ffff_ffff_f000, false, other).expect("an entry");
         assert_ne!(moved, entry);
     }
+    // What is wider than its field is refused: its high bits would be lost, or change another
+    // field.
+    let ends = Place {
+        index: (1 << 23) - 1,
+        number: (1 << 40) - 1,
+        level: 7,
+    };
+    assert!(checked_entry(0x1000, true, ends).is_ok());
+    for (other, what, value, bits) in [
+        (
+            Place {
+                index: 1 << 23,
+                ..ends
+            },
+            "index",
+            1 << 23,
+            23,
+        ),
+        (
+            Place {
+                index: u32::MAX,
+                ..place
+            },
+            "index",
+            u32::MAX.into(),
+            23,
+        ),
+        (
+            Place {
+                number: 1 << 40,
+                ..place
+            },
+            "number",
+            1 << 40,
+            40,
+        ),
+        (
+            Place {
+                number: u64::MAX,
+                ..place
+            },
+            "number",
+            u64::MAX,
+            40,
+        ),
+        (Place { level: 8, ..ends }, "level", 8, 3),
+    ] {
+        let entry = checked_entry(0x1000, true, other);
+        assert_eq!(entry, Err(MttError::Place { what, value, bits }));
+    }
     let layout = Layout {
         encoding: Encoding::Checked,
         ..Layout::default()
     };
+    let mut fake = Fake::default();
+    let mut table = Table::absent(&mut fake, 0x1000, 0x9000, &layout, 3).expect("a table");
+    let wide = table.set_index(&mut fake, 1 << 23);
+    let (what, value, bits) = ("index", 1 << 23, 23);
+    assert_eq!(wide, Err(MttError::Place { what, value, bits }.into()));
+    let early = table.set(&mut fake, 0, 0x5000, true);
+    assert_eq!(early, Err(MttError::NoIndex.into()), "it has none");
+    table.free(&mut fake);
     for address in [0, 1 << 52] {
         let runs = one(address, 0x1000);
         let error = build(&runs, 0x1000, 0x1000, layout).expect_err("refused");
         assert_eq!(error, MttError::CheckedAddress { address });
     }
+}
+
+/// A page list has a page size that exists and at least one page; pages inside the command have no
+/// entries.
+#[test]
+fn page_lists_that_cannot_be() {
+    let mut fake = Fake::default();
+    for log_page in [0, 11, 44, 64, 255] {
+        let refused = Table::reserve(&mut fake, 8, log_page, Encoding::Raw).map(drop);
+        assert!(
+            matches!(refused, Err(Error::Mtt(MttError::Shape { value, .. })) if value == log_page),
+            "{refused:?}"
+        );
+    }
+    for pages in [0, 1 << 40, u64::MAX] {
+        let refused = Table::reserve(&mut fake, pages, 12, Encoding::Raw).map(drop);
+        assert!(
+            matches!(
+                refused,
+                Err(Error::Mtt(
+                    MttError::Range { .. } | MttError::TooManyPages { .. }
+                ))
+            ),
+            "{refused:?}"
+        );
+    }
+    for log_page in [12, 43] {
+        let table = Table::reserve(&mut fake, 8, log_page, Encoding::Raw).expect("a list");
+        assert_eq!(table.fields().log_page, log_page);
+        table.free(&mut fake);
+    }
+    let runs = one(0x1000, 0x1000);
+    let table = Table::build(&mut fake, &runs, 0x1000, 0x1000, &Layout::default(), 3);
+    let table = table.expect("a page inside the command");
+    for refused in [
+        table.set(&mut fake, 0, 0x1000, true),
+        table.clear(&mut fake, 0, 1),
+    ] {
+        assert!(
+            matches!(refused, Err(Error::Mtt(MttError::Shape { value: 0, .. }))),
+            "{refused:?}"
+        );
+    }
+    table.free(&mut fake);
+    assert!(fake.taken.is_empty());
 }

@@ -36,6 +36,7 @@ static alignas(4096) struct tpt_cmdq_slot commands[COMMANDS];
 static alignas(4096) struct tpt_cplq_slot completions[COMPLETIONS];
 static struct tpt_driver driver;
 static bool started;
+static bool released;  // a release barrier stands behind the last completion
 static char line[1024];
 
 static void fail(const char *what, int code) {
@@ -60,6 +61,7 @@ static int read32(void *context, uint32_t offset, uint32_t *value) {
 
 static int write32(void *context, uint32_t offset, uint32_t value) {
   (void)context;
+  if (offset == TPT_REG(CPLQ_HEAD) && !released) fail("no barrier before CPLQ_HEAD", 0);
   printf("w %" PRIx32 " %" PRIx32 "\n", offset, value);
   return answer()[0] == '!';
 }
@@ -95,7 +97,15 @@ static void write_barrier(void *context) {
   }
 }
 
-static void read_barrier(void *context) { (void)context; }
+static void read_barrier(void *context) {
+  (void)context;
+  released = false;
+}
+
+static void release_barrier(void *context) {
+  (void)context;
+  released = true;
+}
 
 static void idle(void *context) {
   (void)context;
@@ -140,7 +150,8 @@ static void tell(const char *text) {
 
 // Makes a page of the flat table present, or absent with address 0.
 static void set_page(uint32_t index, uint64_t page, uint64_t address) {
-  const uint64_t entry = address ? tpt_checked_entry(address, true, index, page, 1) : 0;
+  uint64_t entry = 0;
+  if (address && tpt_checked_entry(address, true, index, page, 1, &entry)) fail("an entry", 0);
   printf("p %" PRIx64 " %" PRIx64 "\n", page, address);
   answer();
   store(TABLE_AT + 8 * page, &entry, sizeof entry);
@@ -190,11 +201,11 @@ static void page_faults(void) {
   page_fault(id++, &region, 3, 0x999000, 0);
   run("PAGE_READY of no fault", tpt_page_ready(id++, 0, 0), TPT_STS_KEY_STATE);
   run("DEREG_MR", tpt_dereg_mr(id++, region.lkey, PD), TPT_STS_OK);
-  if (tpt_checked_entry(1ull << 52, true, 1, 0, 1) != 0) fail("an address of 2^52", 0);
 }
 
 int main(void) {
-  struct tpt_io io = {NULL, read32, write32, write_barrier, read_barrier, idle};
+  struct tpt_io io = {NULL, read32, write32, write_barrier, read_barrier,
+                      release_barrier, idle};
   struct tpt_config config = {0};
   config.mpt = MPT_AT;
   config.mpt_entries = 64;
@@ -215,7 +226,8 @@ int main(void) {
   int error = tpt_start(&driver, &io, &config);
   if (error) fail("start", error);
   started = true;
-  if (tpt_start(&driver, &io, &config) != TPT_ERROR_IN_USE) fail("a second start", 0);
+  static struct tpt_driver second;
+  if (tpt_start(&second, &io, &config) != TPT_ERROR_IN_USE) fail("a second start", 0);
 
   const uint32_t rights = 0x17;  // local write, remote write, remote read, windows
   struct tpt_table table = {12, 0, 12, TPT_ENC_RAW, {0x111000, 0x555000, 0x333000, 0}};

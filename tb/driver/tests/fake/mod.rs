@@ -46,6 +46,8 @@ pub struct Fake {
     /// Register accesses so far, and which one is refused.
     pub accesses: usize,
     pub refuse: Option<usize>,
+    /// From which one on all are refused.
+    pub dead_from: Option<usize>,
     /// Allocations so far, and which one fails.
     pub allocations: usize,
     pub no_memory: Option<usize>,
@@ -93,6 +95,7 @@ impl Default for Fake {
             phase: 1,
             accesses: 0,
             refuse: None,
+            dead_from: None,
             allocations: 0,
             no_memory: None,
             status: regs::status::READY | regs::status::LOCKED,
@@ -181,7 +184,8 @@ impl Fake {
 
     fn access(&mut self) -> Result<(), AccessError> {
         self.accesses += 1;
-        match self.refuse == Some(self.accesses) {
+        let dead = self.dead_from.is_some_and(|from| self.accesses >= from);
+        match dead || self.refuse == Some(self.accesses) {
             true => Err(AccessError::Bus),
             false => Ok(()),
         }
@@ -252,12 +256,14 @@ impl DmaMemory for Fake {
     fn write_barrier(&mut self) {}
 
     fn read_barrier(&mut self) {}
+
+    fn release_barrier(&mut self) {}
 }
 
 impl Wait for Fake {
     fn idle(&mut self) -> Result<(), AccessError> {
         self.idles += 1;
-        self.clock = self.clock.map(|clock| clock + 10);
+        self.clock = self.clock.map(|clock| clock.wrapping_add(10));
         self.take();
         if let Some(raw) = self.queued.pop_front() {
             self.complete(raw);
