@@ -18,6 +18,8 @@ type Result<T = ()> = std::result::Result<T, Stop>;
 
 /// More than there are is tried, by this many: nothing may be there that should not be.
 const MORE: usize = 4;
+/// Requests of a client that are taken in and wait for a context (the two places of its input).
+const INPUT: usize = 2;
 
 /// What a unit at rest has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,6 +34,12 @@ pub struct Capacities {
     pub slots: usize,
 }
 
+/// Requests of one client that can be inside: contexts are shared out among the clients.
+fn inside(config: Config) -> usize {
+    let sizes = config.sizes();
+    (sizes.contexts / sizes.clients.next_power_of_two()) as usize + INPUT
+}
+
 impl Capacities {
     /// What a unit of this configuration must have.
     pub fn of(config: Config) -> Self {
@@ -39,7 +47,7 @@ impl Capacities {
         Self {
             // Index 0 is never given.
             indices: MPT_SIZE as usize - 1,
-            contexts: vec![(sizes.contexts / sizes.clients.max(1)) as usize; sizes.clients as usize],
+            contexts: vec![inside(config); sizes.clients as usize],
             fences: sizes.fences as usize,
             slots: sizes.fault_slots as usize,
         }
@@ -152,8 +160,7 @@ impl World {
             ..AxiConfig::default()
         });
         let clients = self.rig.bench.clients();
-        let sizes = self.rig.bench.config().sizes();
-        let most = (sizes.contexts / sizes.clients.max(1)) as usize + MORE;
+        let most = inside(self.rig.bench.config()) + MORE;
         for n in 0..most {
             // Entries of free indices are not kept in the cache.
             let index = 1 + n as u32 % (MPT_SIZE - 1);
@@ -181,22 +188,25 @@ impl World {
 
     /// Requests to absent pages of an on-demand region: how many are held.
     fn count_slots(&mut self) -> Result<usize> {
-        let most = self.rig.bench.golden.fault_slots() + MORE;
+        let slots = self.rig.bench.golden.fault_slots();
         let Some(mr) = self.enroll_paged(&Pager::default(), 1, 64)? else {
             return Ok(0);
         };
-        for n in 0..most {
-            let request = Request {
-                stream: n as u8,
-                ..mr.at(Op::LocalRead, 8 * n as u64, 8)
-            };
-            self.issue(0, request);
-        }
-        self.rig.run(200)?;
         let mut held = Vec::new();
-        for _ in 0..most {
-            if let Some(fault) = self.rig.bench.take_fault(&mut self.rig.host.mem)? {
-                held.extend(fault.held.then_some(fault.slot));
+        // Those behind are answered RETRY, once the host knows of the others.
+        for numbers in [0..slots, slots..slots + MORE] {
+            for n in numbers {
+                let request = Request {
+                    stream: n as u8,
+                    ..mr.at(Op::LocalRead, 8 * n as u64, 8)
+                };
+                self.issue(0, request);
+            }
+            self.rig.run(200)?;
+            for _ in 0..slots + MORE {
+                if let Some(fault) = self.rig.bench.take_fault(&mut self.rig.host.mem)? {
+                    held.extend(fault.held.then_some(fault.slot));
+                }
             }
         }
         for slot in &held {
@@ -289,7 +299,7 @@ mod tests {
     fn what_a_unit_must_have_is_said_by_its_configuration() {
         let small = Capacities::of(Config::Small);
         assert_eq!(small.indices, 31);
-        assert_eq!(small.contexts, [8, 8]);
+        assert_eq!(small.contexts, [10, 10]);
         assert_eq!((small.fences, small.slots), (16, 4));
         assert_eq!(small.missing(&small.clone(), 0), None);
     }

@@ -153,8 +153,6 @@ pub struct World {
     pub unfollowed: Vec<Range<u64>>,
     /// A place that gets no requests.
     pub avoided: Option<usize>,
-    /// The fault has changed memory.
-    pub changed: bool,
     /// A DEREG_MR under way names a ghost, whose index is free.
     pub ends_ghost: bool,
     /// What the reference does not agree with, of commands that are not answered yet.
@@ -232,7 +230,6 @@ impl World {
             hit_bytes: Vec::new(),
             unfollowed: Vec::new(),
             avoided: None,
-            changed: false,
             ends_ghost: false,
             doubts: Vec::new(),
             focus: None,
