@@ -374,9 +374,8 @@ fn features_of(config: Config) -> regs::Features {
 fn wrong_cap2(config: Config, found: u32) -> Option<String> {
     let expected = features_of(config).cap2();
     let name = config.name();
-    (found != expected).then(|| {
-        format!("CAP2 reads {found:#010x}, the configuration {name} is {expected:#010x}")
-    })
+    (found != expected)
+        .then(|| format!("CAP2 reads {found:#010x}, the configuration {name} is {expected:#010x}"))
 }
 
 impl Bench {

@@ -281,11 +281,15 @@ impl World {
 /// How many indices may be lost, if the reference knows `known` to be lost and `other` to be in use.
 fn lost(class: Class, known: &[u32], other: &[u32]) -> std::result::Result<usize, String> {
     if !other.is_empty() {
-        return Err(format!("indices {other:?} are in use, and nothing says why"));
+        return Err(format!(
+            "indices {other:?} are in use, and nothing says why"
+        ));
     }
     let errors = matches!(class, Class::ReadError(_) | Class::WriteError(_));
     if !errors && !known.is_empty() {
-        return Err(format!("indices {known:?} are lost without an error of memory"));
+        return Err(format!(
+            "indices {known:?} are lost without an error of memory"
+        ));
     }
     Ok(known.len())
 }

@@ -120,11 +120,7 @@ pub fn run(
     Ok(report)
 }
 
-fn stopped(
-    report: &mut Report,
-    stop: Stop,
-    ends_ghost: bool,
-) -> std::result::Result<(), DutError> {
+fn stopped(report: &mut Report, stop: Stop, ends_ghost: bool) -> std::result::Result<(), DutError> {
     match stop {
         Stop::Bench(BenchError::Dut(error @ (DutError::NoModel(_) | DutError::Waves(_)))) => {
             return Err(error)
@@ -1562,7 +1558,11 @@ fn burst_start(rng: &mut Rng, length: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+    use tpt_bench::rig::scatter;
     use tpt_golden::codec::{mpt_crc, seal};
+    use tpt_golden::host::{Host, HostConfig};
+    use tpt_golden::mtt::Shape;
 
     /// Which bursts of up to 16 bits the CRC finds, by all patterns at all places. Prints the figures
     /// that docs/faults.md has.
@@ -1629,6 +1629,45 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         assert_eq!((all.len(), all.contains(&0)), (512, false));
+    }
+
+    /// Swapped entries are of one level, and what an entry of a directory names is where the entries
+    /// below it are.
+    #[test]
+    fn entries_of_a_directory_know_their_level_and_what_they_name() {
+        let mut host = Host::new(HostConfig::default());
+        let list = Arc::new(scatter(12, 0x10_0000_0000, 1100));
+        let shape = Shape {
+            log_page: Some(12),
+            level: Some(3),
+            encoding: Encoding::Checked,
+            ..Shape::default()
+        };
+        let table = Table::build(&mut host, &list, &shape, 3).expect("a table");
+        let leaves = entries_of(&table, false);
+        assert_eq!(leaves.len(), 1100);
+        assert!(leaves.iter().all(|e| e.level == 1 && e.target.is_none()));
+        let directory = entries_of(&table, true);
+        let of = |level: u8| -> Vec<&TableEntry> {
+            directory.iter().filter(|e| e.level == level).collect()
+        };
+        assert_eq!((of(2).len(), of(3).len(), directory.len()), (3, 1, 4));
+        for entry in of(2) {
+            let target = entry.target.clone().expect("a table page");
+            for page in entry.pages.clone() {
+                assert!(target.contains(&leaves[page as usize].address));
+            }
+        }
+        let top = of(3)[0];
+        assert_eq!(top.pages, 0..1100);
+        let target = top.target.clone().expect("a table page");
+        assert!(of(2).iter().all(|entry| target.contains(&entry.address)));
+    }
+
+    #[test]
+    fn a_fault_that_changes_nothing_is_refused() {
+        assert!(changes(&5u64, &5).is_err());
+        assert_eq!(changes(&5u64, &4), Ok(()));
     }
 
     #[test]

@@ -92,8 +92,9 @@ impl Hit<'_> {
         match self {
             Hit::Nothing => false,
             Hit::Entry { .. } => true,
-            Hit::Bytes(hit) => (hit.iter())
-                .any(|hit| hit.start <= bytes.start && bytes.end <= hit.end),
+            Hit::Bytes(hit) => {
+                (hit.iter()).any(|hit| hit.start <= bytes.start && bytes.end <= hit.end)
+            }
         }
     }
 }
@@ -625,15 +626,15 @@ mod tests {
             command(Status::Ok, true, mpt, found),
             Severity::SilentInside
         );
-        assert_eq!(
-            command(Status::KeyState, true, mpt, found),
-            Severity::Wrong
-        );
+        assert_eq!(command(Status::KeyState, true, mpt, found), Severity::Wrong);
         assert_eq!(
             command(Status::KeyState, true, stale, not_found),
             Severity::Reported
         );
-        assert_eq!(command(Status::Bus, true, stale, not_found), Severity::Wrong);
+        assert_eq!(
+            command(Status::Bus, true, stale, not_found),
+            Severity::Wrong
+        );
         assert_eq!(
             command(Status::Bus, false, Class::WriteError(1), Hit::Nothing),
             Severity::Reported

@@ -452,7 +452,10 @@ pub fn faults(options: &Options) -> Result<Exit> {
         None => 0..options.count,
     };
     if numbers.is_empty() || numbers.end > NUMBERS {
-        bail!("experiments have numbers from 0 to {}, and there must be one", NUMBERS - 1);
+        bail!(
+            "experiments have numbers from 0 to {}, and there must be one",
+            NUMBERS - 1
+        );
     }
     let json = match &options.json {
         Some(path) => Some(Output::open("--json", path, &[])?),
@@ -581,7 +584,11 @@ mod tests {
         // Planted lies: the same assertion of another command, or of another class.
         assert!(known(stale, false, text).is_none());
         for (class, _) in Class::all() {
-            assert_eq!(known(class, true, text).is_some(), class == stale, "{class}");
+            assert_eq!(
+                known(class, true, text).is_some(),
+                class == stale,
+                "{class}"
+            );
         }
         // Whatever it was before, it is in its own column only.
         for severity in [
@@ -621,7 +628,9 @@ mod tests {
         reports.push(known);
         let lie = campaign(&reports);
         assert!(!lie.is_good());
-        assert!(lie.text().contains("must not be: more than 3 and a 4th of \"MPT stale\""));
+        assert!(lie
+            .text()
+            .contains("must not be: more than 3 and a 4th of \"MPT stale\""));
     }
 
     /// A planted lie: faults of a class that must be found, none of which anything has met.
