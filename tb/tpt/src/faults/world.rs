@@ -253,8 +253,8 @@ impl World {
         Ok(())
     }
 
-    /// What the host gives to the unit. Where the unit compares addresses with host windows, these are put in force, and from then on an address outside of them is an error of the
-    /// unit.
+    /// What the host gives to the unit. Where the unit compares addresses with host windows, these are
+    /// put in force, and from then on an address outside of them is an error of the unit.
     fn give_memory(&mut self) {
         let built = self.rig.bench.config().sizes().host_windows;
         let checked = built as usize >= DATA.len();
