@@ -218,7 +218,7 @@ fn judge_refusal(
         (Class::Mtt { .. }, Hit::Bytes(_)) => {
             if refused_by_rule {
                 Judged::wrong("a syndrome of the table for a request that a rule refuses")
-            } else if !matches!(syndrome, Syndrome::MttAbsent | Syndrome::MttBad) {
+            } else if !of_table(syndrome, around) {
                 Judged::wrong("a table that is corrupted, but no syndrome of tables")
             } else if !around.hit.excuses(at..at + 1) {
                 Judged::wrong("refused for an entry of the table that was not corrupted")
@@ -227,6 +227,16 @@ fn judge_refusal(
             }
         }
         _ => Judged::wrong("refused, and nothing that it needs was corrupted"),
+    }
+}
+
+/// May a corrupted table lead to this syndrome? What must be found gives no address to compare with
+/// the windows.
+fn of_table(syndrome: Syndrome, around: &Circumstances<'_>) -> bool {
+    match syndrome {
+        Syndrome::MttAbsent | Syndrome::MttBad => true,
+        Syndrome::HostWin => around.memory.checked && !around.class.must_be_found(),
+        _ => false,
     }
 }
 
@@ -541,9 +551,38 @@ mod tests {
             actual[page].pa = 0x3000;
             assert_eq!(under(&actual), Severity::Wrong);
         }
-        // No error of memory was injected, and a table has no other syndromes.
-        for syndrome in [Syndrome::Bus, Syndrome::KeyState, Syndrome::MptBad] {
+        // No error of memory was injected, no windows are in force, and a table has no other syndromes.
+        for syndrome in [
+            Syndrome::Bus,
+            Syndrome::KeyState,
+            Syndrome::MptBad,
+            Syndrome::HostWin,
+        ] {
             assert_eq!(under(&[first, refused(syndrome, false)]), Severity::Wrong);
+        }
+    }
+
+    /// A planted lie: an entry of CHECKED that must be found has given an address to the windows.
+    #[test]
+    fn an_address_outside_of_the_windows_is_told_of_what_nothing_can_find() {
+        let checked = Class::Mtt {
+            encoding: Encoding::Checked,
+            directory: false,
+            fault: MttFault::OneBit,
+        };
+        let memory = memory(true);
+        let second = [0x800..0x1800];
+        let actual = [
+            ok(0x1800, 0x800, true, false),
+            refused(Syndrome::HostWin, false),
+        ];
+        for (class, severity) in [(MTT, Severity::Reported), (checked, Severity::Wrong)] {
+            let around = Circumstances {
+                class,
+                hit: Hit::Bytes(&second),
+                memory: &memory,
+            };
+            assert_eq!(judge(&actual, &right(), &around).severity, severity);
         }
     }
 
