@@ -25,6 +25,25 @@ const FLAT_TOPS: &[&str] = &[
     "tb_mtt_walker",
 ];
 
+/// Parameters whose values are those of the RTL where a configuration has none, and the files that
+/// say them.
+const DEFAULTS: [(&str, &[&str]); 2] = [
+    (
+        "tpt_top.sv",
+        &[
+            "NumClients",
+            "MaxLevels",
+            "Lanes",
+            "CmdQueue",
+            "MttChecked",
+            "FaultSlots",
+            "NumWindows",
+        ],
+    ),
+    // No configuration changes it.
+    ("tpt_reg_engine.sv", &["FenceDepth"]),
+];
+
 /// Oldest Verilator that is known to accept the RTL.
 const OLDEST: (u32, u32) = (5, 20);
 
@@ -32,7 +51,14 @@ fn main() {
     let build = Build::new();
     build.watch();
     let wanted = env::var("TPT_CONFIGS").ok();
-    let configs = read_configs(&build.root.join("rtl/configs.toml"));
+    let mut configs = read_configs(&build.root.join("rtl/configs.toml"));
+    // What a configuration does not say is as the RTL has it.
+    for (file, names) in DEFAULTS {
+        let path = build.root.join("rtl").join(file);
+        for config in &mut configs {
+            config.complete(&path, names);
+        }
+    }
     let chosen = |config: &&Config| match &wanted {
         Some(list) => list.split(',').any(|name| name.trim() == config.name),
         None => true,
@@ -69,17 +95,36 @@ fn main() {
 struct Config {
     name: String,
     parameters: Vec<(String, u32)>,
+    /// Parameters that the file does not name, as the RTL has them.
+    defaults: Vec<(String, u32)>,
 }
 
 impl Config {
     fn find(&self, name: &str) -> Option<u32> {
-        let mut parameters = self.parameters.iter();
+        let mut parameters = self.parameters.iter().chain(&self.defaults);
         parameters.find(|(key, _)| key == name).map(|(_, v)| *v)
     }
 
-    /// Clients; the default is that of tpt_top.
+    /// Adds the values that the parameters of these names have in a file of the RTL.
+    fn complete(&mut self, path: &Path, names: &[&str]) {
+        let text =
+            fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        for name in names {
+            let value = text.lines().find_map(|line| {
+                let rest = line.trim().strip_prefix("parameter int unsigned ")?;
+                let (key, value) = rest.split_once('=')?;
+                let value = value.split(['/', ',']).next()?;
+                (key.trim() == *name).then(|| value.trim().parse().ok())?
+            });
+            match value {
+                Some(value) => self.defaults.push(((*name).to_owned(), value)),
+                None => panic!("{}: no parameter {name} = number", path.display()),
+            }
+        }
+    }
+
     fn clients(&self) -> u32 {
-        self.find("NumClients").unwrap_or(2)
+        self.get("NumClients")
     }
 
     fn get(&self, name: &str) -> u32 {
@@ -572,6 +617,7 @@ fn read_configs(path: &Path) -> Vec<Config> {
             configs.push(Config {
                 name: name.trim().to_owned(),
                 parameters: Vec::new(),
+                defaults: Vec::new(),
             });
             continue;
         }
@@ -727,18 +773,24 @@ fn tables(configs: &[Config], models: &[Model]) -> String {
         writeln!(
             text,
             "    ({:?}, Sizes {{ clients: {}, lanes: {}, contexts: {}, mpt_sets: {}, mpt_ways: {}, mtt_sets: {}, \
-             mtt_ways: {}, axi_bytes: {}, max_levels: {}, built: {} }}),",
+             mtt_ways: {}, axi_bytes: {}, max_levels: {}, queues: {}, checked: {}, \
+             fault_slots: {}, host_windows: {}, fences: {}, built: {} }}),",
             config.name,
             config.clients(),
-            config.find("Lanes").unwrap_or(1),
+            config.get("Lanes"),
             config.get("NumContexts"),
             config.get("MptSets"),
             config.get("MptWays"),
             config.get("MttSets"),
             config.get("MttWays"),
             config.get("AxiDataW") / 8,
-            // the default of tpt_top
-            config.find("MaxLevels").unwrap_or(3),
+            config.get("MaxLevels"),
+            config.get("CmdQueue") != 0,
+            config.get("MttChecked") != 0,
+            // Each lane has its own.
+            config.get("FaultSlots") * config.get("Lanes"),
+            config.get("NumWindows"),
+            config.get("FenceDepth"),
             models.iter().any(|m| !m.flat && m.name == config.name),
         )
         .unwrap();

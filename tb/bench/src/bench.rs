@@ -195,6 +195,8 @@ pub struct CommandExtra {
 pub struct Finished {
     /// The completion.
     pub completion: Completion,
+    /// Its command; not of a slot that the unit has refused.
+    pub command: Option<Command>,
     /// Clock in which its command was accepted.
     pub accepted: u64,
     /// Clock of the completion.
@@ -357,6 +359,25 @@ pub struct Bench {
     pub stats: Stats,
 }
 
+/// What a configuration is built with.
+fn features_of(config: Config) -> regs::Features {
+    let sizes = config.sizes();
+    regs::Features {
+        queues: sizes.queues,
+        host_windows: sizes.host_windows,
+        checked: sizes.checked,
+        fault_slots: sizes.fault_slots,
+    }
+}
+
+/// Says why CAP2 does not tell what the configuration is built with.
+fn wrong_cap2(config: Config, found: u32) -> Option<String> {
+    let expected = features_of(config).cap2();
+    let name = config.name();
+    (found != expected)
+        .then(|| format!("CAP2 reads {found:#010x}, the configuration {name} is {expected:#010x}"))
+}
+
 impl Bench {
     /// The unit after its reset, disabled.
     pub fn new(mem: &mut PhysMem, options: BenchOptions) -> Result<Self, BenchError> {
@@ -416,10 +437,16 @@ impl Bench {
             stats: Stats::default(),
         };
         bench.reset(mem)?;
-        let cap2 = bench.read_register(mem, regs::CAP2)?;
-        let slots = (cap2 & regs::cap2::FAULT_SLOTS) >> regs::cap2::FAULT_SLOTS.trailing_zeros();
-        let checked = cap2 & regs::cap2::CHECKED != 0;
-        bench.golden.build_with(checked, slots as usize);
+        let found = bench.read_register(mem, regs::CAP2)?;
+        let features = features_of(bench.config());
+        if let Some(text) = wrong_cap2(bench.config(), found) {
+            return Err(BenchError::Mismatch {
+                clock: bench.clock,
+                text,
+            });
+        }
+        let slots = features.fault_slots as usize;
+        bench.golden.build_with(features.checked, slots);
         Ok(bench)
     }
 
@@ -615,6 +642,12 @@ impl Bench {
         }
         self.doubts.push(Doubt { id, of_entry, text });
         Ok(())
+    }
+
+    /// Checks of memory may say that entries of the MPT are bad, see [`Bench::expect_mpt_bad`]; nobody
+    /// compares answers, see [`Bench::judge_answers`].
+    pub fn stop_judging(&mut self, mpt: bool) {
+        (self.judge_answers, self.expect_mpt_bad) = (false, mpt);
     }
 
     /// What the reference did not agree with since the last call, while [`Bench::judge_answers`] was
@@ -1337,6 +1370,7 @@ impl Bench {
         if !Self::silent(&self.posted[place]) {
             self.finished.push_back(Finished {
                 completion,
+                command: Some(command),
                 accepted,
                 clock: now,
             });
@@ -1981,5 +2015,31 @@ fn expected_text(beats: &[Beat]) -> String {
         [] => "nothing".to_owned(),
         [beat] => format!("{beat:?}"),
         beats => format!("one of {beats:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Planted lies: a register that does not tell what the configuration is built with.
+    #[test]
+    fn a_unit_that_is_not_what_its_configuration_says_is_refused() {
+        for config in Config::ALL {
+            let right = features_of(config).cap2();
+            assert_eq!(wrong_cap2(config, right), None, "{}", config.name());
+            for mask in [
+                regs::cap2::QUEUES,
+                regs::cap2::WINDOWS,
+                regs::cap2::CHECKED,
+                regs::cap2::SYNDROMES,
+                regs::cap2::LOG_ENTRIES,
+                regs::cap2::FAULT_SLOTS,
+            ] {
+                assert!(right & mask != 0, "{mask:#x} is there");
+                let text = wrong_cap2(config, right & !mask).unwrap_or_default();
+                assert!(text.contains(config.name()), "{mask:#x}: {text}");
+            }
+        }
     }
 }

@@ -28,12 +28,25 @@ use crate::unit::Golden;
 pub struct Slverr(pub u16);
 
 /// What [`regs::CAP`] reads: the sizes of the configuration `small`.
-const CAP: u32 = 2 | 3 << 4 | 4 << 7 | 4 << 10 | 5 << 16 | 1 << 20 | 5 << 22 | 2 << 26 | 1 << 30;
-/// Slots for page faults.
-const FAULT_SLOTS: usize = 4;
-/// What [`regs::CAP2`] reads: queues, fast registration, encoding CHECKED, 19 counters, 4 entries of
-/// the log, slots for page faults.
-const CAP2: u32 = 1 | 1 << 1 | 1 << 7 | 19 << 8 | 4 << 16 | (FAULT_SLOTS as u32) << 24;
+const CAP: u32 = regs::put(regs::cap::CLIENTS, 2)
+    | regs::put(regs::cap::MAX_LEVELS, MAX_LEVELS as u32)
+    | regs::put(regs::cap::LOG_STREAMS, 4)
+    | regs::put(regs::cap::LOG_CTX, 4)
+    | regs::put(regs::cap::LOG_MPT_SETS, 5)
+    | regs::put(regs::cap::LOG_MPT_WAYS, 1)
+    | regs::put(regs::cap::LOG_MTT_SETS, 5)
+    | regs::put(regs::cap::LOG_MTT_WAYS, 2)
+    | regs::put(regs::cap::MERGE, 1);
+/// Slots for page faults of a unit without hardware.
+pub const FAULT_SLOTS: usize = 4;
+/// What [`regs::CAP2`] reads: everything but host windows.
+const CAP2: u32 = regs::Features {
+    queues: true,
+    host_windows: 0,
+    checked: true,
+    fault_slots: FAULT_SLOTS as u32,
+}
+.cap2();
 /// Levels that [`CAP`] tells.
 const MAX_LEVELS: u8 = 3;
 

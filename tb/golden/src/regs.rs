@@ -9,6 +9,49 @@ pub use tpt_regs::{csr, with_value, Access, Field, Register};
 /// First counter; counter n is at `COUNTERS + 4 n`, see [`counter`].
 pub const COUNTERS: u16 = CNT_REQUESTS;
 
+/// What a unit is built with, as [`CAP2`] tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Features {
+    /// Command and completion queue in memory.
+    pub queues: bool,
+    /// Host windows.
+    pub host_windows: u32,
+    /// Table entries may be CHECKED.
+    pub checked: bool,
+    /// Slots for page faults.
+    pub fault_slots: u32,
+}
+
+impl Features {
+    /// What [`CAP2`] reads.
+    pub const fn cap2(self) -> u32 {
+        put(cap2::QUEUES, self.queues as u32)
+            | put(cap2::FRMR, 1)
+            | put(cap2::WINDOWS, self.host_windows)
+            | put(cap2::CHECKED, self.checked as u32)
+            | put(cap2::SYNDROMES, count_of(SYN_COUNT))
+            | put(cap2::LOG_ENTRIES, count_of(LOG))
+            | put(cap2::FAULT_SLOTS, self.fault_slots)
+    }
+}
+
+/// A value in the bits of a field.
+pub const fn put(mask: u32, value: u32) -> u32 {
+    (value << mask.trailing_zeros()) & mask
+}
+
+/// How many registers begin at this offset.
+const fn count_of(offset: u16) -> u32 {
+    let mut n = 0;
+    while n < REGISTERS.len() {
+        if REGISTERS[n].offset == offset {
+            return REGISTERS[n].count as u32;
+        }
+        n += 1;
+    }
+    0
+}
+
 /// Largest table of regions, in entries.
 pub const MAX_MPT_SIZE: u32 = 1 << 23;
 

@@ -814,9 +814,6 @@ impl<P: Port> Target for Machine<P> {
     }
 }
 
-/// Slots for page faults of the golden unit.
-const FAULT_SLOTS: usize = 4;
-
 /// The golden unit: no clocks, no hardware.
 pub struct GoldenPort {
     unit: Golden,
@@ -826,7 +823,7 @@ impl GoldenPort {
     /// A unit that is not enabled, with `table_size` entries.
     pub fn new(seed: u64, table_size: u32) -> Self {
         let mut unit = Golden::new(key_maker(seed), table_size, MAX_LEVELS);
-        unit.build_with(true, FAULT_SLOTS);
+        unit.build_with(true, tpt_golden::device::FAULT_SLOTS);
         Self { unit }
     }
 

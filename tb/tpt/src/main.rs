@@ -141,7 +141,7 @@ struct Bench {
 struct Faults {
     /// Number of faults.
     #[arg(long, value_name = "N", default_value_t = 10_000,
-          value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+          value_parser = clap::value_parser!(u64).range(1..=tpt::faults::NUMBERS))]
     count: u64,
     /// Start of all random choices.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -150,7 +150,8 @@ struct Faults {
     #[arg(long, value_parser = ["small", "default", "large"], default_value = "small")]
     config: String,
     /// Only the experiment of this number, with all that is known of it.
-    #[arg(long, value_name = "NUMBER", conflicts_with = "count")]
+    #[arg(long, value_name = "NUMBER", conflicts_with = "count",
+          value_parser = clap::value_parser!(u64).range(..tpt::faults::NUMBERS))]
     only: Option<u64>,
     /// Experiments at a time. The report is the same with any number.
     #[arg(long, value_name = "N", default_value_t = 2,

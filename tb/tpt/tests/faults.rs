@@ -54,6 +54,23 @@ fn the_same_seed_gives_the_same_campaign() {
 }
 
 #[test]
+fn one_job_and_two_give_the_same_campaign() {
+    let table = |jobs: &str| {
+        let path = std::env::temp_dir().join(format!("tpt-jobs-{jobs}-{}", std::process::id()));
+        let file = path.to_str().expect("UTF-8");
+        let (code, text, error) = run(&["--count", "24", "--jobs", jobs, "--json", file]);
+        assert_eq!(code, Some(0), "{text}{error}");
+        let machine = std::fs::read_to_string(&path).expect("the report");
+        std::fs::remove_file(&path).expect("removed");
+        let lines: Vec<String> = text.lines().skip(1).map(str::to_owned).collect();
+        (lines, machine)
+    };
+    let one = table("1");
+    assert!(one.0.len() > 20, "{:?}", one.0);
+    assert_eq!(one, table("2"));
+}
+
+#[test]
 fn one_experiment_alone_is_told() {
     let (code, text, error) = run(&["--config", "small", "--only", "3"]);
     assert_eq!(code, Some(0), "{text}{error}");
@@ -69,6 +86,10 @@ fn bad_use_is_refused_with_a_message() {
         (&["--seed", "-1"][..], "-1"),
         (&["--config", "huge"][..], "huge"),
         (&["--count", "3", "--only", "1"][..], "--only"),
+        (&["--only", "100000000"][..], "0..100000000"),
+        (&["--only", "18446744073709551615"][..], "0..100000000"),
+        (&["--only", "-1"][..], "-1"),
+        (&["--jobs", "0"][..], "--jobs"),
         (
             &["--count", "1", "--json", "/no/such/folder/f"][..],
             "--json",

@@ -199,6 +199,16 @@ pub struct Sizes {
     pub axi_bytes: u32,
     /// Deepest tree of table pages.
     pub max_levels: u8,
+    /// The queues in memory are there.
+    pub queues: bool,
+    /// Table entries may be CHECKED.
+    pub checked: bool,
+    /// Slots for page faults; 0: no on-demand regions.
+    pub fault_slots: u32,
+    /// Host windows.
+    pub host_windows: u32,
+    /// Commands that can wait for a fence.
+    pub fences: u32,
     /// The model is part of this build.
     pub built: bool,
 }
@@ -247,6 +257,11 @@ impl Config {
             mtt_ways: 0,
             axi_bytes: 0,
             max_levels: 0,
+            queues: false,
+            checked: false,
+            fault_slots: 0,
+            host_windows: 0,
+            fences: 0,
             built: false,
         };
         SIZES

@@ -504,6 +504,17 @@ impl Bench {
         !self.golden.is_ready() || happened.iter().any(|clock| *clock >= since)
     }
 
+    /// May a request that is inside have met an on-demand region? What one without a beat meets was not
+    /// looked up yet.
+    fn may_meet_paged(&self, live: &Live, now: u64) -> bool {
+        if live.count > 0 {
+            return meets_paged(live);
+        }
+        let candidates = self.candidates(live, now);
+        let mut reached = candidates.iter().filter_map(|c| c.reached.as_ref());
+        reached.any(|region| is_paged(region))
+    }
+
     fn judge_retry(&self, c: usize, live: &Live, now: u64) -> Result<(), String> {
         let since = live.accepted;
         let faults = &self.faults;
@@ -517,7 +528,7 @@ impl Bench {
             .iter()
             .flatten()
             .chain([live])
-            .filter(|live| meets_paged(live))
+            .filter(|live| self.may_meet_paged(live, now))
             .map(|live| u64::from(live.request.len >> 12).min(contexts) + 1)
             .sum();
         let waiting = faults.open.len() as u64;

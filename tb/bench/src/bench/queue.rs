@@ -378,6 +378,7 @@ impl Bench {
             }
             self.finished.push_back(Finished {
                 completion,
+                command: None,
                 accepted: now,
                 clock: now,
             });

@@ -393,6 +393,13 @@ impl Golden {
             .map_or((State::Free, 0), |slot| (slot.state, slot.gen))
     }
 
+    /// A bus error has made the index unusable, see [`Golden::retire`].
+    pub fn is_retired(&self, index: u32) -> bool {
+        self.slots
+            .get(index as usize)
+            .is_some_and(|slot| slot.retired)
+    }
+
     /// Replaces the pages of the current region of an index: for tests that change the table
     /// behind the back of the driver. Does nothing if there is none.
     pub fn set_pages(&mut self, index: u32, pages: Translation) {
@@ -414,11 +421,7 @@ impl Golden {
     /// its list of free entries in the rest), of a window nothing of a table, and so on. A retired
     /// entry is whatever the memory has kept.
     pub fn check_entry(&self, index: u32, bytes: &[u8; MPT_BYTES]) -> Result<(), EntryError> {
-        if self
-            .slots
-            .get(index as usize)
-            .is_some_and(|slot| slot.retired)
-        {
+        if self.is_retired(index) {
             return Ok(());
         }
         let found = MptEntry::decode(bytes, index)

@@ -9,17 +9,17 @@ use tpt_bench::paging::Pager;
 use tpt_bench::{CommandExtra, DonePolicy, Pattern};
 use tpt_golden::regs::{self, counter, status};
 use tpt_golden::types::{CmdOp, Key, Op, Request, Role, State, Status};
+use tpt_verilated::Config;
 
 use super::class::Class;
 use super::world::{Stop, World, MPT_SIZE};
 
 type Result<T = ()> = std::result::Result<T, Stop>;
 
-/// Regions that wait for the fence when their places are counted: more than there are.
-const FENCED: usize = 20;
-/// Requests of each client that wait for memory when contexts are counted: more than there are, in
-/// a configuration of 16 contexts; in others the most that are tried.
-const WAITING: usize = 40;
+/// More than there are is tried, by this many: nothing may be there that should not be.
+const MORE: usize = 4;
+/// Requests of a client that are taken in and wait for a context (the two places of its input).
+const INPUT: usize = 2;
 
 /// What a unit at rest has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,18 +34,41 @@ pub struct Capacities {
     pub slots: usize,
 }
 
+/// Requests of one client that can be inside: contexts are shared out among the clients.
+fn inside(config: Config) -> usize {
+    let sizes = config.sizes();
+    (sizes.contexts / sizes.clients.next_power_of_two()) as usize + INPUT
+}
+
 impl Capacities {
-    /// Of a unit that was just enabled.
-    pub fn of_new_unit(config: tpt_verilated::Config, seed: u64) -> Result<Self> {
-        let mut world = World::empty(config, seed, Class::Done)?;
-        let capacities = world.capacities()?;
-        match world.rig.bench.mismatches().first() {
-            Some(error) => Err(Stop::Bench(error.clone())),
-            None => Ok(capacities),
+    /// What a unit of this configuration must have.
+    pub fn of(config: Config) -> Self {
+        let sizes = config.sizes();
+        Self {
+            // Index 0 is never given.
+            indices: MPT_SIZE as usize - 1,
+            contexts: vec![inside(config); sizes.clients as usize],
+            fences: sizes.fences as usize,
+            slots: sizes.fault_slots as usize,
         }
     }
 
-    /// What is missing in `now`, of which `retired` indices are known to be lost.
+    /// Looks whether a unit that was just enabled has all of it.
+    pub fn of_new_unit(config: Config, seed: u64) -> Result<Self> {
+        let capacities = Self::of(config);
+        let mut world = World::empty(config, seed, Class::Done)?;
+        let counted = world.capacities()?;
+        match (
+            world.rig.bench.mismatches().first(),
+            capacities.missing(&counted, 0),
+        ) {
+            (Some(error), _) => Err(Stop::Bench(error.clone())),
+            (None, Some(text)) => Err(Stop::Unexpected(format!("a new unit: {text}"))),
+            (None, None) => Ok(capacities),
+        }
+    }
+
+    /// What is not as it must be in `now`, if `retired` indices are known to be lost.
     pub fn missing(&self, now: &Capacities, retired: usize) -> Option<String> {
         let expected = Capacities {
             indices: self.indices.saturating_sub(retired),
@@ -109,7 +132,8 @@ impl World {
         self.issue(0, request);
         self.rig.bench.wait_client(&mut self.rig.host.mem, 0)?;
         let mut ids = Vec::new();
-        for key in keys.iter().rev().take(FENCED) {
+        let most = self.rig.bench.config().sizes().fences as usize + MORE;
+        for key in keys.iter().rev().take(most) {
             let command = self.plain(CmdOp::DeregMr, *key, 1);
             ids.push(command.id);
             self.rig.bench.post(command, CommandExtra::default());
@@ -136,7 +160,8 @@ impl World {
             ..AxiConfig::default()
         });
         let clients = self.rig.bench.clients();
-        for n in 0..WAITING {
+        let most = inside(self.rig.bench.config()) + MORE;
+        for n in 0..most {
             // Entries of free indices are not kept in the cache.
             let index = 1 + n as u32 % (MPT_SIZE - 1);
             let field = self.rig.bench.golden.keys().field(Role::Local, index);
@@ -163,22 +188,25 @@ impl World {
 
     /// Requests to absent pages of an on-demand region: how many are held.
     fn count_slots(&mut self) -> Result<usize> {
-        let wanted = self.rig.bench.golden.fault_slots();
+        let slots = self.rig.bench.golden.fault_slots();
         let Some(mr) = self.enroll_paged(&Pager::default(), 1, 64)? else {
             return Ok(0);
         };
-        for n in 0..wanted {
-            let request = Request {
-                stream: n as u8,
-                ..mr.at(Op::LocalRead, 8 * n as u64, 8)
-            };
-            self.issue(0, request);
-        }
-        self.rig.run(200)?;
         let mut held = Vec::new();
-        for _ in 0..wanted {
-            if let Some(fault) = self.rig.bench.take_fault(&mut self.rig.host.mem)? {
-                held.extend(fault.held.then_some(fault.slot));
+        // Those behind are answered RETRY, once the host knows of the others.
+        for numbers in [0..slots, slots..slots + MORE] {
+            for n in numbers {
+                let request = Request {
+                    stream: n as u8,
+                    ..mr.at(Op::LocalRead, 8 * n as u64, 8)
+                };
+                self.issue(0, request);
+            }
+            self.rig.run(200)?;
+            for _ in 0..slots + MORE {
+                if let Some(fault) = self.rig.bench.take_fault(&mut self.rig.host.mem)? {
+                    held.extend(fault.held.then_some(fault.slot));
+                }
             }
         }
         for slot in &held {
@@ -231,10 +259,88 @@ impl World {
     }
 
     /// Indices that the reference knows to be lost until the unit is enabled again: retired after
-    /// an error of memory, or regions that keep the count of a window that is retired.
-    pub fn retired(&self) -> usize {
-        (1..MPT_SIZE)
-            .filter(|index| self.rig.bench.golden.slot(*index).0 != State::Free)
-            .count()
+    /// an error of memory, and regions that keep the count of a window that is retired. Says what is
+    /// in use beside them.
+    pub fn retired(&self) -> std::result::Result<usize, String> {
+        let golden = &self.rig.bench.golden;
+        let retired: Vec<u32> = (1..MPT_SIZE)
+            .filter(|index| golden.is_retired(*index))
+            .collect();
+        let counted = |index: &u32| {
+            let bound = golden.current(*index).is_some_and(|held| held.bound > 0);
+            let mut windows = retired.iter();
+            bound && windows.any(|window| golden.parents(*window).contains(index))
+        };
+        let used = (1..MPT_SIZE).filter(|index| golden.slot(*index).0 != State::Free);
+        let (known, other): (Vec<u32>, Vec<u32>) =
+            used.partition(|index| retired.contains(index) || counted(index));
+        lost(self.class, &known, &other)
+    }
+}
+
+/// How many indices may be lost, if the reference knows `known` to be lost and `other` to be in use.
+fn lost(class: Class, known: &[u32], other: &[u32]) -> std::result::Result<usize, String> {
+    if !other.is_empty() {
+        return Err(format!(
+            "indices {other:?} are in use, and nothing says why"
+        ));
+    }
+    let errors = matches!(class, Class::ReadError(_) | Class::WriteError(_));
+    if !errors && !known.is_empty() {
+        return Err(format!(
+            "indices {known:?} are lost without an error of memory"
+        ));
+    }
+    Ok(known.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::class::ReadOf;
+    use super::*;
+
+    #[test]
+    fn what_a_unit_must_have_is_said_by_its_configuration() {
+        let small = Capacities::of(Config::Small);
+        assert_eq!(small.indices, 31);
+        assert_eq!(small.contexts, [10, 10]);
+        assert_eq!((small.fences, small.slots), (16, 4));
+        assert_eq!(small.missing(&small.clone(), 0), None);
+    }
+
+    /// Planted lies: a unit that has lost, or found, one of anything.
+    #[test]
+    fn one_of_anything_that_is_missing_is_seen() {
+        let right = Capacities::of(Config::Small);
+        let change = |change: fn(&mut Capacities)| {
+            let mut lie = right.clone();
+            change(&mut lie);
+            lie
+        };
+        for lie in [
+            change(|lie| lie.indices -= 1),
+            change(|lie| lie.contexts[1] -= 1),
+            change(|lie| lie.contexts[0] += 1),
+            change(|lie| lie.fences -= 1),
+            change(|lie| lie.slots -= 1),
+            change(|lie| lie.slots += 1),
+        ] {
+            assert!(right.missing(&lie, 0).is_some(), "{lie:?}");
+        }
+        let one_less = change(|lie| lie.indices -= 1);
+        assert_eq!(right.missing(&one_less, 1), None);
+        assert!(right.missing(&right.clone(), 1).is_some());
+    }
+
+    #[test]
+    fn indices_are_lost_by_errors_of_memory_only() {
+        let error = Class::ReadError(ReadOf::Engine);
+        assert_eq!(lost(error, &[3], &[]), Ok(1));
+        assert_eq!(lost(Class::WriteError(1), &[3, 4], &[]), Ok(2));
+        assert_eq!(lost(Class::Reset, &[], &[]), Ok(0));
+        for class in [Class::Reset, Class::Done, Class::Late] {
+            assert!(lost(class, &[3], &[]).is_err());
+        }
+        assert!(lost(error, &[3], &[5]).is_err());
     }
 }

@@ -5,16 +5,18 @@
 //! clients. Every experiment is a scene of its own with one fault, and is the same whenever it is run
 //! again with the same seed and number.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::ops::Range;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::Instant;
 
-use anyhow::{bail, Context as _, Result};
+use anyhow::{anyhow, bail, Context as _, Result};
 use serde_json::{json, Value};
 use tpt_verilated::Config;
 
@@ -30,6 +32,10 @@ use class::Class;
 pub use experiment::Report;
 use judge::Severity;
 
+/// Numbers of experiments end before this one.
+pub const NUMBERS: u64 = 100_000_000;
+/// Known findings that a class may have, beside one in so many of its faults.
+const KNOWN: (u64, u64) = (3, 4);
 /// Examples that the report keeps of each kind of outcome that needs a look.
 const EXAMPLES: usize = 20;
 
@@ -55,6 +61,8 @@ pub struct Options {
 pub struct Tally {
     /// Experiments.
     pub faults: u64,
+    /// Faults that something has met: not every answer is the one without the fault.
+    pub effective: u64,
     /// The same answers as without the fault.
     pub harmless: u64,
     /// A syndrome or an error status, and no address that is not right.
@@ -71,7 +79,7 @@ pub struct Tally {
     pub wrong: u64,
     /// Silent although redundancy must find it.
     pub missed: u64,
-    /// Ended by an assertion that is known to fail.
+    /// Ended by an assertion that is known to fail; these are in no other outcome.
     pub known: u64,
     /// Reads outside of the MPT and of all tables.
     pub stray_reads: u64,
@@ -83,13 +91,14 @@ impl Tally {
         self.faults += 1;
         self.stray_reads += report.stray_reads;
         self.leaks += u64::from(report.leak.is_some());
+        let ended = report.hang.is_some() || report.leak.is_some() || report.known.is_some();
+        self.effective += u64::from(ended || report.severity > Severity::Harmless);
+        self.hangs += u64::from(report.hang.is_some());
         self.known += u64::from(report.known.is_some());
-        if report.hang.is_some() {
-            self.hangs += 1;
-            // What it would have answered is not known.
-            if report.severity < Severity::Wrong {
-                return;
-            }
+        // What it would have answered is not known.
+        let open = report.hang.is_some() || report.known.is_some();
+        if open && report.severity < Severity::Wrong {
+            return;
         }
         match report.severity {
             Severity::Harmless => self.harmless += 1,
@@ -102,12 +111,13 @@ impl Tally {
             report.severity,
             Severity::SilentInside | Severity::SilentOutside
         );
-        self.missed += u64::from(silent && report.class.must_be_found());
+        self.missed += u64::from(silent && report.must_be_found());
     }
 
     fn sum(self, other: &Tally) -> Tally {
         Tally {
             faults: self.faults + other.faults,
+            effective: self.effective + other.effective,
             harmless: self.harmless + other.harmless,
             reported: self.reported + other.reported,
             inside: self.inside + other.inside,
@@ -129,6 +139,7 @@ impl Tally {
     fn json(&self) -> Value {
         json!({
             "faults": self.faults,
+            "effective": self.effective,
             "harmless": self.harmless,
             "reported": self.reported,
             "silent_inside": self.inside,
@@ -203,6 +214,31 @@ impl Campaign {
         }
     }
 
+    /// Classes that redundancy must find, of which no fault had any effect: nothing is shown of them.
+    pub fn not_shown(&self) -> Vec<Class> {
+        let corrupts = |class: Class| matches!(class, Class::Mpt(_) | Class::Mtt { .. });
+        let rows = self.rows.iter();
+        rows.filter(|(class, tally)| {
+            corrupts(*class) && class.must_be_found() && tally.faults > 0 && tally.effective == 0
+        })
+        .map(|(class, _)| *class)
+        .collect()
+    }
+
+    /// Classes with more known findings than there can be by chance.
+    pub fn too_often_known(&self) -> Vec<Class> {
+        let (some, part) = KNOWN;
+        let rows = self.rows.iter();
+        rows.filter(|(_, tally)| tally.known > some + tally.faults / part)
+            .map(|(class, _)| *class)
+            .collect()
+    }
+
+    /// Nothing that the unit may not do, and every class has shown what it must.
+    pub fn is_good(&self) -> bool {
+        self.total().is_good() && self.not_shown().is_empty() && self.too_often_known().is_empty()
+    }
+
     /// The sum of all rows.
     pub fn total(&self) -> Tally {
         let sum = |sum: Tally, (_, tally): &(Class, Tally)| sum.sum(tally);
@@ -224,7 +260,7 @@ impl Campaign {
     /// For people: the table, what must not be, and the last line.
     pub fn text(&self) -> String {
         let mut text = String::new();
-        let mut line = |name: &str, encoding: &str, cells: [String; 8]| {
+        let mut line = |name: &str, encoding: &str, cells: [String; 9]| {
             let _ = write!(text, "{name:<32} {encoding:<8}");
             for cell in &cells {
                 let _ = write!(text, " {cell:>9}");
@@ -240,11 +276,13 @@ impl Campaign {
             "hangs",
             "leaks",
             "wrong",
+            "known",
         ];
         line("class", "encoding", heads.map(str::to_owned));
         let cells = |t: &Tally| {
             [
                 t.faults, t.harmless, t.reported, t.inside, t.outside, t.hangs, t.leaks, t.wrong,
+                t.known,
             ]
             .map(|n| n.to_string())
         };
@@ -267,6 +305,20 @@ impl Campaign {
         }
         for bad in &self.bad {
             let _ = writeln!(text, "\nmust not be: {bad}");
+        }
+        for class in self.not_shown() {
+            let _ = writeln!(
+                text,
+                "\nmust not be: no fault of \"{class}\" ({}) had any effect",
+                class.encoding()
+            );
+        }
+        for class in self.too_often_known() {
+            let _ = writeln!(
+                text,
+                "\nmust not be: more than {} and a {}th of \"{class}\" are known findings",
+                KNOWN.0, KNOWN.1
+            );
         }
         let _ = writeln!(
             text,
@@ -304,7 +356,8 @@ impl Campaign {
             "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
             "encodings": per_encoding,
             "total": self.total().json(),
-            "good": self.total().is_good(),
+            "good": self.is_good(),
+            "not_shown": self.not_shown().iter().map(Class::to_string).collect::<Vec<_>>(),
             "bad": self.bad,
             "silent": self.silent,
             "known": self.known,
@@ -333,25 +386,31 @@ fn story(report: &Report) -> String {
     text
 }
 
-/// Runs the experiments, `options.jobs` at a time, and tells their reports in the order of their
-/// numbers: the same report, however many threads there are.
-fn conduct(
-    options: &Options,
+/// Runs experiments, `jobs` at a time, and tells their reports in the order of their numbers: the same
+/// report, however many threads there are.
+fn conduct<E: Into<anyhow::Error>>(
+    jobs: usize,
     numbers: Range<u64>,
-    capacities: &Capacities,
+    run: impl Fn(u64) -> std::result::Result<Report, E> + Sync,
     mut tell: impl FnMut(&Report),
 ) -> Result<()> {
     let next = AtomicU64::new(numbers.start);
     std::thread::scope(|scope| {
         let (sender, reports) = mpsc::channel();
-        for _ in 0..options.jobs.max(1) {
-            let (sender, next, end) = (sender.clone(), &next, numbers.end);
+        for _ in 0..jobs.max(1) {
+            let (sender, next, end, run) = (sender.clone(), &next, numbers.end, &run);
             scope.spawn(move || loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 if number >= end {
                     return;
                 }
-                let report = experiment::run(options.config, options.seed, number, capacities);
+                let report = match catch_unwind(AssertUnwindSafe(|| run(number))) {
+                    Ok(report) => report.map_err(Into::into),
+                    Err(panic) => Err(anyhow!(
+                        "experiment {number} has panicked: {}",
+                        message_of(panic.as_ref())
+                    )),
+                };
                 if sender.send((number, report)).is_err() {
                     // Somebody else has met an error.
                     return;
@@ -375,11 +434,28 @@ fn conduct(
     })
 }
 
+/// What a panic says.
+fn message_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("it does not say why")
+}
+
 /// `tpt faults`.
 pub fn faults(options: &Options) -> Result<Exit> {
     let name = options.config.name();
     if !options.config.sizes().built {
         bail!("the configuration {name} is not part of this build");
+    }
+    let numbers = match options.only {
+        Some(number) => number..number.saturating_add(1),
+        None => 0..options.count,
+    };
+    if numbers.is_empty() || numbers.end > NUMBERS {
+        bail!(
+            "experiments have numbers from 0 to {}, and there must be one",
+            NUMBERS - 1
+        );
     }
     let json = match &options.json {
         Some(path) => Some(Output::open("--json", path, &[])?),
@@ -388,13 +464,10 @@ pub fn faults(options: &Options) -> Result<Exit> {
     let capacities = Capacities::of_new_unit(options.config, options.seed)
         .context("a new unit does not work as it must")?;
     let mut campaign = Campaign::new(name, options.seed);
-    let numbers = match options.only {
-        Some(number) => number..number.saturating_add(1),
-        None => 0..options.count,
-    };
     let start = Instant::now();
     let bar = bar(numbers.end - numbers.start, "faults");
-    conduct(options, numbers, &capacities, |report| {
+    let run = |number| experiment::run(options.config, options.seed, number, &capacities);
+    conduct(options.jobs, numbers, run, |report| {
         campaign.add(report);
         if options.only.is_some() {
             // If it cannot be written, the exit code has to do.
@@ -403,7 +476,6 @@ pub fn faults(options: &Options) -> Result<Exit> {
         bar.inc(1);
     })?;
     bar.finish_and_clear();
-    let total = campaign.total();
     let mut machine = campaign.json();
     machine["config"] = json!(name);
     machine["seed"] = json!(options.seed);
@@ -419,7 +491,7 @@ pub fn faults(options: &Options) -> Result<Exit> {
     if let Some(file) = json {
         file.write(&format!("{}\n", serde_json::to_string_pretty(&machine)?))?;
     }
-    Ok(match total.is_good() {
+    Ok(match campaign.is_good() {
         true => Exit::Good,
         false => Exit::Mismatch,
     })
@@ -440,6 +512,7 @@ mod tests {
             hang: None,
             leak: None,
             known: None,
+            found: false,
             stray_reads: 0,
             clocks: 1,
         }
@@ -463,12 +536,12 @@ mod tests {
     fn what_is_silent_counts_where_nothing_can_find_it_and_fails_where_something_must() {
         for encoding in [Encoding::Raw, Encoding::Flagged] {
             let silent = campaign(&[report(leaf(encoding), Severity::SilentOutside)]);
-            assert!(silent.total().is_good());
+            assert!(silent.is_good());
             assert_eq!(silent.total().outside, 1);
         }
         for fault in [MptFault::OneBit, MptFault::TwoBits, MptFault::Burst] {
             let lie = campaign(&[report(Class::Mpt(fault), Severity::SilentInside)]);
-            assert!(!lie.total().is_good());
+            assert!(!lie.is_good());
             assert_eq!(lie.total().missed, 1);
             let text = lie.text();
             assert!(text.contains("must not be: experiment 7"), "{text}");
@@ -483,7 +556,7 @@ mod tests {
     #[test]
     fn hangs_leaks_and_what_is_wrong_fail() {
         let good = report(Class::Late, Severity::Reported);
-        assert!(campaign(std::slice::from_ref(&good)).total().is_good());
+        assert!(campaign(std::slice::from_ref(&good)).is_good());
         let hang = Report {
             hang: Some("gave up".into()),
             ..good.clone()
@@ -494,8 +567,9 @@ mod tests {
         };
         let wrong = report(Class::Late, Severity::Wrong);
         for (bad, counts) in [(hang, (1, 0, 0)), (leak, (0, 1, 0)), (wrong, (0, 0, 1))] {
-            let total = campaign(&[good.clone(), bad]).total();
-            assert!(!total.is_good());
+            let campaign = campaign(&[good.clone(), bad]);
+            let total = campaign.total();
+            assert!(!campaign.is_good());
             assert_eq!((total.hangs, total.leaks, total.wrong), counts);
         }
     }
@@ -505,19 +579,109 @@ mod tests {
         use super::experiment::known;
         let stale = Class::Mpt(MptFault::Stale);
         let text = "tpt_reg_engine.sv: Assertion failed in FreedOnce_A";
-        assert!(known(stale, text).is_some());
-        assert!(known(stale, "Assertion failed in GivenOnce_A").is_none());
+        assert!(known(stale, true, text).is_some());
+        assert!(known(stale, true, "Assertion failed in GivenOnce_A").is_none());
+        // Planted lies: the same assertion of another command, or of another class.
+        assert!(known(stale, false, text).is_none());
         for (class, _) in Class::all() {
-            assert_eq!(known(class, text).is_some(), class == stale, "{class}");
+            assert_eq!(
+                known(class, true, text).is_some(),
+                class == stale,
+                "{class}"
+            );
         }
-        let report = Report {
-            known: known(stale, text),
-            ..report(stale, Severity::Reported)
+        // Whatever it was before, it is in its own column only.
+        for severity in [
+            Severity::Harmless,
+            Severity::Reported,
+            Severity::SilentInside,
+        ] {
+            let report = Report {
+                known: known(stale, true, text),
+                ..report(stale, severity)
+            };
+            let campaign = campaign(&[report]);
+            assert!(campaign.is_good());
+            assert!(campaign.text().contains("known finding, 1 times: "));
+            assert_eq!(campaign.json()["total"]["known"], 1);
+            let total = campaign.total();
+            assert_eq!(
+                (total.faults, total.harmless, total.reported, total.inside),
+                (1, 0, 0, 0)
+            );
+        }
+    }
+
+    /// A planted lie: what is known to be rare is all that happens.
+    #[test]
+    fn a_known_finding_has_a_limit() {
+        let stale = Class::Mpt(MptFault::Stale);
+        let silent = report(stale, Severity::SilentInside);
+        let known = Report {
+            known: Some("a name"),
+            ..report(stale, Severity::Harmless)
         };
-        let campaign = campaign(&[report]);
-        assert!(campaign.total().is_good());
-        assert!(campaign.text().contains("known finding, 1 times: "));
-        assert_eq!(campaign.json()["total"]["known"], 1);
+        let mut reports = vec![silent; 10];
+        reports.extend(vec![known.clone(); 6]);
+        assert!(campaign(&reports).is_good());
+        reports.push(known.clone());
+        reports.push(known);
+        let lie = campaign(&reports);
+        assert!(!lie.is_good());
+        assert!(lie
+            .text()
+            .contains("must not be: more than 3 and a 4th of \"MPT stale\""));
+    }
+
+    /// A planted lie: faults of a class that must be found, none of which anything has met.
+    #[test]
+    fn what_had_no_effect_shows_nothing() {
+        let checked = leaf(Encoding::Checked);
+        let unmet = report(checked, Severity::Harmless);
+        let lie = campaign(&[unmet.clone(), unmet.clone()]);
+        assert!(!lie.is_good());
+        assert_eq!(lie.not_shown(), [checked]);
+        assert_eq!(lie.json()["good"], false);
+        let text = lie.text();
+        assert!(
+            text.contains("must not be: no fault of \"MTT leaf 1 bit\" (CHECKED) had any effect"),
+            "{text}"
+        );
+        assert!(campaign(&[unmet, report(checked, Severity::Reported)]).is_good());
+        // Where nothing must be found, nothing must be shown.
+        assert!(campaign(&[report(leaf(Encoding::Raw), Severity::Harmless)]).is_good());
+    }
+
+    /// A planted lie: random words whose CRC is wrong, and yet an address.
+    #[test]
+    fn what_the_crc_says_must_be_found_whatever_the_class() {
+        let words = Class::Mpt(MptFault::Words);
+        let silent = report(words, Severity::SilentInside);
+        assert!(campaign(std::slice::from_ref(&silent)).is_good());
+        let lie = campaign(&[Report {
+            found: true,
+            ..silent
+        }]);
+        assert!(!lie.is_good());
+        assert_eq!(lie.total().missed, 1);
+    }
+
+    #[test]
+    fn a_panic_and_an_error_of_an_experiment_are_told() {
+        let run = |number| match number {
+            5 => panic!("index {number} of nothing"),
+            9 => Err(anyhow!("no model")),
+            _ => Ok(report(Class::Late, Severity::Harmless)),
+        };
+        for jobs in [1, 2] {
+            let told = |numbers| conduct(jobs, numbers, run, |_| {}).map_err(|e| e.to_string());
+            assert_eq!(
+                told(3..7),
+                Err("experiment 5 has panicked: index 5 of nothing".into())
+            );
+            assert_eq!(told(8..11), Err("no model".into()));
+            assert_eq!(told(0..5), Ok(()));
+        }
     }
 
     #[test]

@@ -11,13 +11,12 @@ use tpt_bench::axi::AxiConfig;
 use tpt_bench::rig::{scatter, Rig, Spec, ALL_RIGHTS};
 use tpt_bench::rng::Rng;
 use tpt_bench::{
-    BenchError, BenchOptions, Clocks, CommandExtra, DonePolicy, Issue, Outcome, Pattern, Stats,
-    UnitConfig,
+    BenchError, BenchOptions, Clocks, CommandExtra, DonePolicy, Doubt, Issue, Outcome, Pattern,
+    Stats, UnitConfig,
 };
 use tpt_golden::codec::MPT_BYTES;
 use tpt_golden::frames::{FrameList, Page, PageSource};
 use tpt_golden::mtt::{Shape, Table};
-use tpt_golden::regs;
 use tpt_golden::types::{
     flag, Access, CmdOp, Command, Completion, Encoding, Key, Op, Request, State, Status, Syndrome,
     LEVEL_FLAT, LEVEL_INLINE,
@@ -25,7 +24,7 @@ use tpt_golden::types::{
 use tpt_verilated::Config;
 
 use super::class::{Class, MptFault};
-use super::judge::{judge, Circumstances, HostMemory, Severity};
+use super::judge::{followed, judge, judge_command, Circumstances, Hit, HostMemory, Severity};
 
 /// Entries of the table of regions.
 pub const MPT_SIZE: u32 = 32;
@@ -65,6 +64,8 @@ pub struct Aim {
     pub index: u32,
     /// Index of the region under a window.
     pub parent: Option<u32>,
+    /// Bytes between the start of that region and that of the window.
+    pub within: u64,
     /// Protection domain.
     pub pd: u32,
     /// Lowest address.
@@ -144,6 +145,18 @@ pub struct World {
     pub class: Class,
     /// Indices of the entries that were corrupted.
     pub hit: Vec<u32>,
+    /// The CRC of the corrupted entry, or its place, says that it is bad.
+    pub found: bool,
+    /// Bytes of the first place that corrupted entries of its table are about.
+    pub hit_bytes: Vec<Range<u64>>,
+    /// Table pages that only a corrupted directory entry would have the unit read.
+    pub unfollowed: Vec<Range<u64>>,
+    /// A place that gets no requests.
+    pub avoided: Option<usize>,
+    /// A DEREG_MR under way names a ghost, whose index is free.
+    pub ends_ghost: bool,
+    /// What the reference does not agree with, of commands that are not answered yet.
+    doubts: Vec<Doubt>,
     /// Bytes of the first place that requests should go to more often than to others.
     pub focus: Option<Range<u64>>,
     /// The worst so far.
@@ -213,6 +226,12 @@ impl World {
             memory: HostMemory::default(),
             class,
             hit: Vec::new(),
+            found: false,
+            hit_bytes: Vec::new(),
+            unfollowed: Vec::new(),
+            avoided: None,
+            ends_ghost: false,
+            doubts: Vec::new(),
             focus: None,
             severity: Severity::Harmless,
             why: None,
@@ -228,18 +247,16 @@ impl World {
 
     /// Gives the unit its memory and enables it.
     pub fn enable(&mut self) -> Result {
-        self.give_memory()?;
+        self.give_memory();
         let unit = self.unit.clone();
         self.rig.bench.enable(&mut self.rig.host.mem, &unit)?;
         Ok(())
     }
 
-    /// What the host gives to the unit. Where the unit compares addresses with host windows (CAP2.windows
-    /// tells), these are put in force, and from then on an address outside of them is an error of the
-    /// unit.
-    fn give_memory(&mut self) -> Result {
-        let (bench, mem) = (&mut self.rig.bench, &mut self.rig.host.mem);
-        let built = bench.read_register(mem, regs::CAP2)? >> 4 & 7;
+    /// What the host gives to the unit. Where the unit compares addresses with host windows, these are
+    /// put in force, and from then on an address outside of them is an error of the unit.
+    fn give_memory(&mut self) {
+        let built = self.rig.bench.config().sizes().host_windows;
         let checked = built as usize >= DATA.len();
         if checked {
             let inclusive = |window: &Range<u64>| window.start..=window.end - 1;
@@ -249,7 +266,6 @@ impl World {
             windows: DATA.to_vec(),
             checked,
         };
-        Ok(())
     }
 
     /// Which regions there are: the target first, then one of its kind, then others.
@@ -417,7 +433,7 @@ impl World {
     /// Sends a command, waits, and notes how it ended.
     pub fn command(&mut self, command: Command, extra: CommandExtra) -> Result<Completion> {
         let completion = self.rig.command(command, extra)?;
-        self.note(&completion);
+        self.note(&completion, Some(&command));
         Ok(completion)
     }
 
@@ -508,6 +524,7 @@ impl World {
                     _ => made.rkey,
                 };
                 aim.parent = Some(parent.index);
+                aim.within = command.start.wrapping_sub(parent.base);
             }
             What::Physical => {
                 let start = DATA[0].start + (1 << 34);
@@ -714,10 +731,19 @@ impl World {
         self.rig.bench.issue_with(client, request, issue);
     }
 
+    /// Is it the place that gets no requests, or a window on it?
+    fn is_avoided(&self, place: usize) -> bool {
+        let on = match self.places[place].what {
+            What::Window { on, .. } => on,
+            _ => place,
+        };
+        self.avoided == Some(on)
+    }
+
     /// Queues requests of both clients to places that `wanted` says.
     pub fn traffic(&mut self, count: u64, wanted: impl Fn(usize) -> bool) {
         let places: Vec<Aim> = (0..self.places.len())
-            .filter(|place| wanted(*place))
+            .filter(|place| wanted(*place) && !self.is_avoided(*place))
             .map(|place| self.places[place].aim.clone())
             .collect();
         if places.is_empty() {
@@ -737,7 +763,10 @@ impl World {
     pub fn probe(&mut self, to_target: u64) {
         let clients = self.rig.bench.clients();
         let target = self.places.first().map(|place| place.aim.clone());
-        let mut aims: Vec<Aim> = self.places.iter().map(|place| place.aim.clone()).collect();
+        let mut aims: Vec<Aim> = (0..self.places.len())
+            .filter(|place| !self.is_avoided(*place))
+            .map(|place| self.places[place].aim.clone())
+            .collect();
         aims.extend(self.ghosts.clone());
         aims.extend(self.ghosts.clone());
         for client in 0..clients {
@@ -800,7 +829,13 @@ impl World {
             self.judge_outcome(&outcome);
         }
         while let Some(finished) = self.rig.bench.poll_completion() {
-            self.note(&finished.completion);
+            self.note(&finished.completion, finished.command.as_ref());
+        }
+        if let Some(doubt) = self.doubts.pop() {
+            self.worst(Severity::Wrong, || {
+                format!("of no completion: {}", doubt.text)
+            });
+            self.doubts.clear();
         }
         self.count_reads();
     }
@@ -814,16 +849,15 @@ impl World {
             return;
         }
         let index = self.rig.bench.golden.keys().decode(outcome.request.key).1;
-        let parent = |aim: &Aim| (aim.index == index).then_some(aim.parent).flatten();
-        let aims = self.places.iter().map(|place| &place.aim);
-        let around: Vec<u32> = aims
-            .chain(&self.ghosts)
-            .filter_map(parent)
-            .chain([index])
-            .collect();
+        let bytes = self.bytes_of(index, outcome.request.va);
+        let hit = match self.class {
+            Class::Mtt { .. } if !bytes.is_empty() => Hit::Bytes(&bytes),
+            Class::Mpt(_) if self.is_hit(index) => Hit::Entry { found: self.found },
+            _ => Hit::Nothing,
+        };
         let circumstances = Circumstances {
             class: self.class,
-            entry_hit: around.iter().any(|index| self.hit.contains(index)),
+            hit,
             memory: &self.memory,
         };
         let judged = judge(&outcome.beats, &outcome.expected, &circumstances);
@@ -838,24 +872,90 @@ impl World {
         });
     }
 
+    /// Is it the corrupted entry, or that of a window on its region?
+    fn is_hit(&self, index: u32) -> bool {
+        let aims = self.places.iter().map(|place| &place.aim);
+        let mut around = aims
+            .chain(&self.ghosts)
+            .filter(|aim| aim.index == index)
+            .filter_map(|aim| aim.parent)
+            .chain([index]);
+        around.any(|index| self.hit.contains(&index))
+    }
+
+    /// Which bytes of a request, by the key of this index and from this address on, corrupted entries
+    /// of the first place's table are about.
+    fn bytes_of(&self, index: u32, va: u64) -> Vec<Range<u64>> {
+        let Some(first) = self.places.first().map(|place| place.aim.index) else {
+            return Vec::new();
+        };
+        let on_first = |aim: &&Aim| {
+            let region = aim.parent.unwrap_or(aim.index);
+            aim.index == index && region == first
+        };
+        let aim = self.places.iter().map(|place| &place.aim).find(on_first);
+        aim.map_or(Vec::new(), |aim| {
+            let start = va.wrapping_sub(aim.base).wrapping_add(aim.within);
+            let hit = self.hit_bytes.iter();
+            hit.filter(|hit| hit.end > start)
+                .map(|hit| hit.start.saturating_sub(start)..hit.end - start)
+                .collect()
+        })
+    }
+
+    /// What of the entries that a command reads was corrupted.
+    fn hit_of(&self, command: &Command) -> Hit<'static> {
+        let golden = &self.rig.bench.golden;
+        let entry = Hit::Entry { found: self.found };
+        let Some(op) = command.operation() else {
+            return Hit::Nothing;
+        };
+        let takes = matches!(
+            op,
+            CmdOp::RegMr | CmdOp::AllocMr | CmdOp::AllocMw | CmdOp::RegPhys
+        );
+        if takes {
+            // Of the free list.
+            return match self.class {
+                Class::Mpt(MptFault::Free) => entry,
+                _ => Hit::Nothing,
+            };
+        }
+        let named = golden.keys().decode(command.key).1;
+        let region = match op {
+            CmdOp::BindMw => Some(golden.keys().decode(command.mkey).1),
+            _ => None,
+        };
+        let mut around = golden.parents(named);
+        around.extend(region);
+        match self.is_hit(named) || around.iter().any(|index| self.hit.contains(index)) {
+            true => entry,
+            false => Hit::Nothing,
+        }
+    }
+
     /// Notes how a command has ended.
-    fn note(&mut self, completion: &Completion) {
-        let mut doubts = self.rig.bench.take_doubts();
+    fn note(&mut self, completion: &Completion, command: Option<&Command>) {
+        let mut doubts = std::mem::take(&mut self.doubts);
+        doubts.extend(self.rig.bench.take_doubts());
         if self.class == Class::Disable {
             // What is in memory of a unit that is disabled says nothing: it is cleared.
             doubts.retain(|doubt| !doubt.of_entry);
         }
-        let severity = match (completion.status, doubts.is_empty()) {
-            (Status::Bus | Status::MptBad | Status::Busy, _) => Severity::Reported,
-            (Status::Ok, false) if matches!(self.class, Class::Mpt(_)) => Severity::SilentInside,
-            (Status::Ok, false) => Severity::Wrong,
-            (_, false) => Severity::Reported,
-            (_, true) => Severity::Harmless,
+        let (mine, others): (Vec<Doubt>, Vec<Doubt>) = doubts
+            .into_iter()
+            .partition(|doubt| doubt.id == completion.id);
+        self.doubts = others;
+        let circumstances = Circumstances {
+            class: self.class,
+            hit: command.map_or(Hit::Nothing, |command| self.hit_of(command)),
+            memory: &self.memory,
         };
-        self.worst(severity, || {
-            let text = doubts.iter().map(|doubt| doubt.text.as_str());
-            let text: Vec<&str> = text.collect();
-            format!("{completion} {}", text.join("; "))
+        let judged = judge_command(completion.status, !mine.is_empty(), &circumstances);
+        self.worst(judged.severity, || {
+            let text: Vec<&str> = mine.iter().map(|doubt| doubt.text.as_str()).collect();
+            let why = judged.why.unwrap_or("reported:");
+            format!("{why} {completion} {}", text.join("; "))
         });
     }
 
@@ -875,6 +975,12 @@ impl World {
         };
         let count = log.iter().filter(|(_, address)| stray(*address)).count() as u64;
         self.stray_reads += count;
+        let count_followed = followed(&log, beat, &self.unfollowed);
+        if count_followed > 0 {
+            self.worst(Severity::Wrong, || {
+                format!("{count_followed} reads of what a corrupted directory entry names")
+            });
+        }
         // A fault that is found is not followed.
         let checked = matches!(
             self.class,
