@@ -31,8 +31,10 @@ pub struct PageFault {
     pub tag: u16,
     /// The request waits; otherwise it was answered RETRY.
     pub held: bool,
-    /// The request, if it is still inside.
+    /// The request, if it is still inside, and no one before it may have had the tag and the fault.
     pub ticket: Option<Ticket>,
+    /// The request, if it is still inside, certain or not.
+    pub maybe: Option<Ticket>,
     /// Clock in which it was read.
     pub clock: u64,
 }
@@ -55,6 +57,7 @@ impl PageFault {
             tag: field(high, fault_page_hi::TAG) as u16,
             held: high & fault_page_hi::HELD != 0,
             ticket: None,
+            maybe: None,
             clock,
         })
     }

@@ -43,8 +43,8 @@ struct Past {
     ended: u64,
     /// It came through: no fault of it can be open.
     good: bool,
-    /// It was to an on-demand region.
-    paged: bool,
+    /// Faults that it may have left, told or not.
+    left: u64,
 }
 
 /// A page that a request has got an address of.
@@ -360,7 +360,7 @@ impl Bench {
         };
         let fault = open.remove(place);
         if command.flags & flag::REFUSE != 0 {
-            self.faults.refused.extend(fault.ticket);
+            self.faults.refused.extend(fault.maybe);
         }
     }
 
@@ -429,11 +429,11 @@ impl Bench {
             [(ticket, page), others @ ..] => {
                 // One before it may have had the tag, and the fault.
                 let certain = others.iter().all(|(other, _)| other == ticket);
-                let inside = certain && self.is_inside(client, *ticket);
-                if inside && fault.held {
-                    self.faults.waited.insert(*ticket);
+                fault.maybe = self.is_inside(client, *ticket).then_some(*ticket);
+                fault.ticket = fault.maybe.filter(|_| certain);
+                if fault.held {
+                    self.faults.waited.extend(fault.ticket);
                 }
-                fault.ticket = inside.then_some(*ticket);
                 fault.page = *page;
             }
             [] => {
@@ -515,28 +515,26 @@ impl Bench {
         reached.any(|region| is_paged(region))
     }
 
+    /// Every page of a request that is not answered yet may have a fault of its own, told or not.
+    fn possible_faults(&self, live: &Live, now: u64) -> u64 {
+        let contexts = u64::from(self.options.config.sizes().contexts);
+        match self.may_meet_paged(live, now) {
+            true => u64::from(live.request.len >> 12).min(contexts) + 1,
+            false => 0,
+        }
+    }
+
     fn judge_retry(&self, c: usize, live: &Live, now: u64) -> Result<(), String> {
         let since = live.accepted;
         let faults = &self.faults;
         if self.must_not_wait(c, since) {
             return Ok(());
         }
-        // Every page that is not answered yet may have a fault of its own, told or not.
-        let contexts = u64::from(self.options.config.sizes().contexts);
-        let possible: u64 = self
-            .streams
-            .iter()
-            .flatten()
-            .chain([live])
-            .filter(|live| self.may_meet_paged(live, now))
-            .map(|live| u64::from(live.request.len >> 12).min(contexts) + 1)
-            .sum();
+        let inside = self.streams.iter().flatten().chain([live]);
+        let possible: u64 = inside.map(|live| self.possible_faults(live, now)).sum();
         let waiting = faults.open.len() as u64;
-        let owed = faults
-            .past
-            .iter()
-            .filter(|past| past.ended >= since && past.paged && !past.good)
-            .count() as u64;
+        let past = faults.past.iter().filter(|past| past.ended >= since);
+        let owed: u64 = past.map(|past| past.left).sum();
         if possible + waiting + owed >= self.golden.fault_slots() as u64 {
             return Ok(());
         }
@@ -573,13 +571,17 @@ impl Bench {
         if self.faults.past.len() == PAST {
             self.faults.past.pop_front();
         }
+        let left = match good {
+            true => 0,
+            false => self.possible_faults(live, now),
+        };
         self.faults.refused.remove(&live.ticket);
         if self.faults.waited.remove(&live.ticket) && good {
             self.faults.resumed += 1;
         }
         for fault in &mut self.faults.open {
-            if fault.ticket == Some(live.ticket) {
-                fault.ticket = None;
+            if fault.maybe == Some(live.ticket) {
+                (fault.ticket, fault.maybe) = (None, None);
             }
         }
         self.faults.past.push_back(Past {
@@ -589,7 +591,7 @@ impl Bench {
             accepted: live.accepted,
             ended: now,
             good,
-            paged: meets_paged(live),
+            left,
         });
     }
 

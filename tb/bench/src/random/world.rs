@@ -161,8 +161,9 @@ impl World {
             seed,
             waves,
             waves_from,
-            // Requests with one dead key read its entry one after the other.
-            patience: 50_000.max(1_000 * u64::from(config.sizes().contexts)),
+            // Requests with one dead key read its entry one after the other, and one segment may
+            // be all pages of a long request, read from a slow memory beside others.
+            patience: 1_000_000.max(1_000 * u64::from(config.sizes().contexts)),
             ..BenchOptions::default()
         };
         options.axi.read_latency = Clocks::range(1, 20);
@@ -296,7 +297,7 @@ impl World {
     /// Waits until all commands of the queue are completed.
     fn empty_queue(&mut self) -> Result {
         while !self.backlog.is_empty() || self.rig.bench.queue_pending() > 0 {
-            if self.rig.bench.clocks_without_progress() > 100_000 {
+            if self.rig.bench.clocks_without_progress() > 1_000_000 {
                 let mem = &mut self.rig.host.mem;
                 let status = self.rig.bench.read_register(mem, regs::QUEUE_STATUS)?;
                 let text = self.rig.bench.describe();

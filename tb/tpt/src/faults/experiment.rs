@@ -139,8 +139,9 @@ fn stopped(report: &mut Report, stop: Stop, ends_ghost: bool) -> std::result::Re
     Ok(())
 }
 
-/// The finding that is known, and open: a failed assertion of this text, in this class, while a
-/// DEREG_MR names a ghost, that is, a key whose index the reference holds for free. It is counted
+/// The finding that is known, and open: a failed assertion of this text, in this class, after a
+/// DEREG_MR or DEALLOC_MW of a ghost, that is, of a key whose index the reference holds for free,
+/// and before the unit is enabled again. It is counted
 /// and printed by its name; without this function the campaign fails on it. See docs/faults.md.
 pub(super) fn known(class: Class, ends_ghost: bool, text: &str) -> Option<&'static str> {
     let stale = class == Class::Mpt(MptFault::Stale);
@@ -293,9 +294,10 @@ impl World {
                 false => extra,
             };
             let freed = self.rig.bench.golden.held(index).is_none();
-            self.ends_ghost = freed && command.operation() == Some(CmdOp::DeregMr);
+            let frees = [Some(CmdOp::DeregMr), Some(CmdOp::DeallocMw)];
+            // Until the unit is enabled again: the list is written behind the completion.
+            self.ends_ghost = freed && frees.contains(&command.operation());
             self.command(command, extra)?;
-            self.ends_ghost = false;
             return Ok(true);
         }
         // The host puts the entry right.

@@ -153,7 +153,7 @@ pub struct World {
     pub unfollowed: Vec<Range<u64>>,
     /// A place that gets no requests.
     pub avoided: Option<usize>,
-    /// A DEREG_MR under way names a ghost, whose index is free.
+    /// A DEREG_MR or DEALLOC_MW named a ghost, whose index is free, since the unit was enabled.
     pub ends_ghost: bool,
     /// What the reference does not agree with, of commands that are not answered yet.
     doubts: Vec<Doubt>,
@@ -250,6 +250,7 @@ impl World {
         self.give_memory();
         let unit = self.unit.clone();
         self.rig.bench.enable(&mut self.rig.host.mem, &unit)?;
+        self.ends_ghost = false;
         Ok(())
     }
 
