@@ -4,8 +4,9 @@
 //! What is not known from outside, and so accepted wherever it is possible:
 //!
 //! * RETRY for want of a slot: faults that nobody has read yet count too, and one long request may
-//!   have several. It is accepted if the requests to on-demand regions that are inside, or that
-//!   have ended otherwise than well since, could fill the slots.
+//!   have several. It is accepted if the slots could be full at any time since the request came in:
+//!   of faults that are open or were answered since, and of requests to on-demand regions that are
+//!   inside, ended since, or ended with a refusal when the host has not seen yet that no fault waits.
 //! * RETRY because the client is starved: accepted if it has offered a request that was not taken
 //!   while the request was inside.
 //! * RETRY because of a fence: accepted if a command that may need one was under way meanwhile.
@@ -33,6 +34,8 @@ use crate::paging::{Answer, FaultHandler, PageFault};
 const ANSWER_IDS: std::ops::RangeInclusive<u16> = 0xff00..=0xffff;
 /// Answered requests that a fault may still be told of.
 const PAST: usize = 4096;
+/// Clocks in which a fault of a request that has ended shows in FAULT_COUNT, at most.
+const LAG: u64 = 32;
 
 /// A request that was answered, or dropped by a client reset.
 struct Past {
@@ -43,7 +46,7 @@ struct Past {
     ended: u64,
     /// It came through: no fault of it can be open.
     good: bool,
-    /// Faults that it may have left, told or not.
+    /// Faults that it may have had.
     left: u64,
 }
 
@@ -83,6 +86,9 @@ pub(super) struct Faults {
     interrupt: bool,
     /// There may be more to take, without another interrupt.
     more: bool,
+    /// Latest clock in which no fault waited to be taken, and when the last ones were answered.
+    empty: u64,
+    closed: std::collections::VecDeque<u64>,
     /// What a host has read last: FAULT_INFO, FAULT_PAGE_LO and FAULT_PAGE_HI.
     read: [u32; 3],
 }
@@ -99,6 +105,7 @@ impl Faults {
     /// The unit was reset, or enabled again.
     pub(super) fn forget(&mut self, everything: bool) {
         self.open.clear();
+        self.closed.clear();
         self.past.clear();
         self.refused.clear();
         self.waited.clear();
@@ -185,6 +192,7 @@ impl Bench {
 
     /// Takes the oldest page fault out of the registers; `None` if none waits.
     pub fn take_fault(&mut self, mem: &mut PhysMem) -> Result<Option<PageFault>, BenchError> {
+        let began = self.clock;
         let waiting = self.read_register(mem, regs::FAULT_COUNT)? & regs::fault_count::WAITING;
         if waiting as usize > self.golden.fault_slots() {
             let slots = self.golden.fault_slots();
@@ -194,6 +202,7 @@ impl Bench {
         let low = self.read_register(mem, regs::FAULT_PAGE_LO)?;
         let high = self.read_register(mem, regs::FAULT_PAGE_HI)?;
         let Some(fault) = PageFault::from_registers(info, low, high, self.clock) else {
+            self.faults.empty = began;
             if waiting > 0 {
                 self.mismatch(format!("{waiting} page faults, but FAULT_INFO says none"))?;
             }
@@ -359,6 +368,10 @@ impl Bench {
             return;
         };
         let fault = open.remove(place);
+        if self.faults.closed.len() == PAST {
+            self.faults.closed.pop_front();
+        }
+        self.faults.closed.push_back(self.clock);
         if command.flags & flag::REFUSE != 0 {
             self.faults.refused.extend(fault.maybe);
         }
@@ -533,8 +546,12 @@ impl Bench {
         let inside = self.streams.iter().flatten().chain([live]);
         let possible: u64 = inside.map(|live| self.possible_faults(live, now)).sum();
         let waiting = faults.open.len() as u64;
-        let past = faults.past.iter().filter(|past| past.ended >= since);
-        let owed: u64 = past.map(|past| past.left).sum();
+        let answered = faults.closed.iter().filter(|clock| **clock >= since);
+        // Faults of those that are not inside any more were there since, or are not told yet.
+        let held =
+            |past: &&Past| past.ended >= since || (!past.good && past.ended + LAG >= faults.empty);
+        let owed: u64 = faults.past.iter().filter(held).map(|past| past.left).sum();
+        let owed = owed + answered.count() as u64;
         if possible + waiting + owed >= self.golden.fault_slots() as u64 {
             return Ok(());
         }
@@ -571,10 +588,7 @@ impl Bench {
         if self.faults.past.len() == PAST {
             self.faults.past.pop_front();
         }
-        let left = match good {
-            true => 0,
-            false => self.possible_faults(live, now),
-        };
+        let left = self.possible_faults(live, now);
         self.faults.refused.remove(&live.ticket);
         if self.faults.waited.remove(&live.ticket) && good {
             self.faults.resumed += 1;

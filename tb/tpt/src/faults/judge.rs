@@ -257,6 +257,11 @@ pub fn judge_command(status: Status, doubted: bool, around: &Circumstances<'_>) 
         (Status::Bus | Status::MptBad | Status::Busy, false) => Judged::good(Severity::Reported),
         (_, false) => Judged::good(Severity::Harmless),
         (_, true) => match (hit, status) {
+            // For the reference everything is gone as soon as the host disables the unit; a command
+            // that the unit has taken before still looks at the table. A refusal gives nothing.
+            (None, Status::KeyState | Status::KeyTag) if around.class == Class::Disable => {
+                Judged::good(Severity::Reported)
+            }
             (None, _) => Judged::wrong("a command on an entry that was not corrupted"),
             (Some(_), Status::Ok) => Judged {
                 severity: Severity::SilentInside,
@@ -649,9 +654,14 @@ mod tests {
             (MTT, bytes),
             (Class::Disable, Hit::Nothing),
         ] {
-            for status in [Status::Ok, Status::KeyState, Status::MptBad, Status::Bus] {
+            for status in [Status::Ok, Status::MptBad, Status::Bus] {
                 assert_eq!(command(status, true, class, hit), Severity::Wrong);
             }
+            let refused = match class {
+                Class::Disable => Severity::Reported,
+                _ => Severity::Wrong,
+            };
+            assert_eq!(command(Status::KeyState, true, class, hit), refused);
             for status in [Status::MptBad, Status::Bus] {
                 assert_eq!(command(status, false, class, hit), Severity::Wrong);
             }
