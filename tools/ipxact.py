@@ -54,8 +54,8 @@ HEAD = f"""<?xml version="1.0" encoding="UTF-8"?>
 class Interface:
     """A bus interface: name, what it is, and which port is which signal of the bus.
 
-    `client` is the number of the client whose part of the ports it takes, else None. `width` is
-    the expression of the width of one client's data.
+    `client` is the number of the client whose part of the ports it takes, else None; `more` are
+    parameters of the interface.
     """
 
     def __init__(self, name, bus, mode, text, prefix, signals, client=None, **more):
