@@ -276,6 +276,13 @@ class Families(unittest.TestCase):
                 self.assertTrue((ROOT / family["route"]["constraints"]).exists(), name)
                 self.assertTrue((ROOT / family["route"]["requirements"]).exists(), name)
 
+    def test_unknown_families_are_refused(self):
+        for args, text in ((["nope"], "there is no family nope"),
+                           (["xcup", "--route"], "xcup is only mapped")):
+            result = common.run([sys.executable, str(TOOLS / "route.py"), *args], timeout=60)
+            self.assertEqual(result.code, 1)
+            self.assertIn(text, result.output)
+
     def carry(self, **more):
         """A netlist with a carry cell whose CIN is 0."""
         return {"cells": {
