@@ -134,6 +134,30 @@ docs: setup ## API documentation, and check of the pages in docs/
 synth-smoke: setup ## synthesise the small configuration for ECP5 and print its size
 	$(PY) tools/synth.py --config small
 
+# Family of `make route`: a table of fpga/families.toml that has a route.
+FAMILY ?= nexus
+
+.PHONY: portability
+portability: setup ## map the unit to the families of fpga/families.toml beside ECP5, print its size
+	$(PY) tools/route.py
+
+.PHONY: route
+route: setup ## place and route a reduced unit for another family (FAMILY=nexus)
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-input \
+		-r tools/requirements-route.txt
+	$(PY) tools/route.py $(FAMILY) --route
+
+.PHONY: packages
+packages: setup ## renew opentpt.core, Bender.yml and component.xml; build with FuseSoC and Bender
+	$(PY) tools/gen_packages.py
+	$(PY) tools/ipxact.py
+	$(PY) tools/package_build.py
+
+.PHONY: amd-check
+amd-check: setup ## Vivado scripts with stand-ins for Vivado's commands; component.xml
+	$(PY) tools/ipxact.py --check
+	$(PY) tools/amd_check.py
+
 .PHONY: mutants
 mutants: setup ## plant every mutant of tb/mutants.toml in turn; each must make the tests fail
 	$(PY) tools/mutants.py

@@ -40,6 +40,9 @@ STEPS = [
     Step("tables", [PY, "tools/gen_formats.py", "--check"], 60),
     Step("drawings", [PY, "tools/draw.py", "--check"], 60),
     Step("plots", [PY, "tools/plot.py", "--check"], 60),
+    Step("packages", [PY, "tools/gen_packages.py", "--check"], 60),
+    Step("ip-xact", [PY, "tools/ipxact.py", "--check"], 300),
+    Step("vivado scripts", [PY, "tools/amd_check.py"], 120),
     Step("rtl lint", [PY, "tools/lint.py"], 900),
     Step("build", [CARGO, "build", "--release", "--workspace", "--locked"], 1500),
     Step("test", [PY, "tools/run_tests.py", "--timeout", "1500"], 1600),
@@ -52,6 +55,9 @@ STEPS = [
     Step("api docs", [CARGO, "doc", "--release", "--workspace", "--no-deps"], 600,
          RUSTDOCFLAGS="-D warnings", TPT_CONFIGS="small"),
     Step("synthesis", [PY, "tools/synth.py", "--config", "small"], 900),
+    Step("fusesoc", [PY, "tools/package_build.py", "--only", "fusesoc"], 300),
+    Step("bender", [PY, "tools/package_build.py", "--only", "bender"], 900),
+    Step("portability", [PY, "tools/route.py", "nexus", "xcup", "--timeout", "900"], 1200),
     Step("mutants", [PY, "tools/mutants.py", "--sample", "3", "--seed", "1"], 1500),
 ]
 

@@ -41,12 +41,14 @@ def wrapper(top, parameters):
     """Text of the wrapper."""
     ins = [port for port in top if port[0] == "input"]
     outs = [port for port in top if port[0] == "output"]
-    lines = ["module tpt_fmax import tpt_pkg::*; (", "  input logic clk_i,",
+    lines = ["module tpt_fmax import tpt_pkg::*, tpt_csr_pkg::*; (", "  input logic clk_i,",
              "  input logic rst_ni,",
              "  input logic serial_i,", "  output logic serial_o", ");"]
     lines += [f"  localparam int unsigned {name} = {value};" for name, value in parameters.items()]
-    lines += ["  localparam int unsigned NumClients = 2;",
-              "  localparam int unsigned AxiIdW = $clog2(NumContexts) + 4;"]
+    # What the ranges of the ports need and the configuration leaves to tpt_top.
+    lines += [f"  localparam int unsigned {name} = {value};"
+              for name, value in (("NumClients", 2), ("Lanes", 1)) if name not in parameters]
+    lines += ["  localparam int unsigned AxiIdW = $clog2(NumContexts) + $clog2(Lanes) + 4;"]
     lines += [f"  logic {width} {name};" for _, width, name in top]
     lines += ["  localparam int unsigned InW = " + " + ".join(f"$bits({p[2]})" for p in ins) + ";",
               "  localparam int unsigned OutW = " + " + ".join(f"$bits({p[2]})"

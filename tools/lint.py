@@ -23,7 +23,7 @@ from common import BUILD, ROOT, ToolError
 LINT_DIR = "rtl/lint"
 MAX_COLUMNS = 100
 TEXT_SUFFIXES = (".sv", ".svh", ".rdl", ".rs", ".py", ".sh", ".toml", ".cpp", ".h", ".f", ".vlt",
-                 ".tpt", ".rules", ".waiver")
+                 ".tpt", ".rules", ".waiver", ".tcl", ".xdc", ".pdc", ".core", ".yml")
 # Modules that are tops of their own next to tpt_top: flat wrappers for stand-alone benches.
 WRAPPER_DIR = "tb/verilated/sv"
 

@@ -48,6 +48,7 @@ missing_packages() {
   command -v g++ >/dev/null 2>&1 || p+=(g++)
   command -v make >/dev/null 2>&1 || p+=(make)
   command -v perl >/dev/null 2>&1 && perl -MPod::Usage -e1 2>/dev/null || p+=(perl)
+  command -v tclsh >/dev/null 2>&1 || p+=(tcl)
   header zlib.h || p+=(zlib1g-dev)
   header lz4.h || p+=(liblz4-dev)
   "$PYTHON" -c 'import venv, ensurepip' >/dev/null 2>&1 || p+=(python3-venv)

@@ -19,14 +19,23 @@ from common import ROOT, ToolError
 
 PLAN = "docs/testplan.toml"
 BEGIN, END = "<!-- features -->", "<!-- end features -->"
-KEYS = {"id", "feature", "built", "stimulus", "check", "tests", "mutants", "commands", "proven"}
+KEYS = {"id", "feature", "built", "state", "stimulus", "check", "tests", "mutants", "commands", "proven"}
+PYTHON_TEST = re.compile(r"^class (\w+)|^    def (test_\w+)", re.M)
 TEST = re.compile(r"#\[test\]\s*(?:#\[[^\]]*\]\s*)*(?:pub )?fn (\w+)")
 TARGET = re.compile(r"^([a-z][a-z-]*):", re.M)
 
 
 def tests_of(path):
-    """Names of the tests in a Rust file."""
-    return set(TEST.findall(path.read_text(encoding="utf-8")))
+    """Names of the tests in a Rust file; in a Python file with their class: `Class.test_name`."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".rs":
+        return set(TEST.findall(text))
+    names, owner = set(), ""
+    for found in PYTHON_TEST.finditer(text):
+        owner = found[1] or owner
+        if found[2]:
+            names.add(f"{owner}.{found[2]}")
+    return names
 
 
 def properties(root=ROOT):
@@ -56,11 +65,13 @@ def problems_of(features, root=ROOT):
                 if not feature.get(field):
                     problems.append(f"{name}: `{field}` is missing")
         for test in feature.get("tests", []):
-            found = re.fullmatch(r"(\w+)/(\w+)::(\w+)", test)
+            found = re.fullmatch(r"(\w+)/(\w+)::([\w.]+)", test)
             if not found:
                 problems.append(f"{name}: {test}: should be CRATE/FILE::TEST")
                 continue
             path = root / "tb" / found[1] / "tests" / f"{found[2]}.rs"
+            if found[1] == "tools":
+                path = root / "tools" / "tests" / f"{found[2]}.py"
             if path not in files:
                 files[path] = tests_of(path) if path.exists() else None
             if files[path] is None:
@@ -97,8 +108,9 @@ def feature_table(features):
             tested = count(len(feature["tests"]), "test")
             if feature.get("mutants"):
                 tested += ", " + count(len(feature["mutants"]), "mutant")
+        state = feature.get("state", "yes" if built else "no")
         proven = ", ".join(feature.get("proven", [])) or "–"
-        rows.append(f"| {feature['feature']} | {'yes' if built else 'no'} | {tested} | {proven} |")
+        rows.append(f"| {feature['feature']} | {state} | {tested} | {proven} |")
     return "\n".join(rows)
 
 
