@@ -19,7 +19,8 @@ from common import ROOT, ToolError
 
 PLAN = "docs/testplan.toml"
 BEGIN, END = "<!-- features -->", "<!-- end features -->"
-KEYS = {"id", "feature", "built", "state", "stimulus", "check", "tests", "mutants", "commands", "proven"}
+KEYS = {"id", "feature", "built", "state", "stimulus",
+        "check", "tests", "mutants", "commands", "proven"}
 PYTHON_TEST = re.compile(r"^class (\w+)|^    def (test_\w+)", re.M)
 TEST = re.compile(r"#\[test\]\s*(?:#\[[^\]]*\]\s*)*(?:pub )?fn (\w+)")
 TARGET = re.compile(r"^([a-z][a-z-]*):", re.M)
