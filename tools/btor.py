@@ -175,7 +175,8 @@ def prove(text, clocks, timeout, output="bad_o"):
         if result == bitwuzla.Result.SAT:
             shown = {f"{output}": f"bit {bit}"}
             for (clock, at), term in sorted(unrolled.terms.items()):
-                if at in design.inputs:
+                # Yosys makes inputs without a name where a value does not matter.
+                if at in design.inputs and not design.inputs[at].startswith("n"):
                     value = int(str(solver.get_value(term).value(16)), 16)
                     shown[f"{design.inputs[at]} in clock {clock}"] = f"{value:#x}"
             return "failed", shown

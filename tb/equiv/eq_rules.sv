@@ -96,6 +96,11 @@ module eq_rules
       want          = '0;
       want.syndrome = SynDisabled;
     end
+    if (want.unread) begin
+      want.syndrome = SynMptBad;
+      want.desc     = '0;
+      want.pos      = '0;
+    end
   end
 
   // Refused: the bit of the syndrome is in the mask. Without an entry that decides: refused, for

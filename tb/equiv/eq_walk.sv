@@ -26,14 +26,14 @@ module eq_walk
   );
 
   logic [PageIdxW-1:0] entry, next_page;
-  logic [63:0]         address, inside;
+  logic [63:0]         address, in_table;
   logic [19:0]         want_num, next_np;
   logic [31:0]         next_rem;
   logic                want_ends;
   hdl_walk u_spec (
     .page(pos_i.idx), .lvl(lvl_i), .top(top_i), .log_tpage(log_tpage_i), .base(base_i),
     .log_page(log_page_i), .np(pos_i.np), .off(pos_i.off), .rem(pos_i.rem),
-    .line_log(3'(LineLog)), .entry(entry), .address(address), .inside(inside), .num(want_num),
+    .line_log(3'(LineLog)), .entry(entry), .address(address), .in_table(in_table), .num(want_num),
     .ends(want_ends), .next_page(next_page), .next_np(next_np), .next_rem(next_rem)
   );
 
@@ -45,7 +45,7 @@ module eq_walk
   assign bad_o[0] = legal && (eidx != entry);
   assign bad_o[1] = legal && aligned &&
                     ({(lvl_i == top_i) ? root : page, {(LineLog + 3){1'b0}}} != address);
-  assign bad_o[2] = legal && ({place, {(LineLog + 3){1'b0}}} != inside);
+  assign bad_o[2] = legal && ({place, {(LineLog + 3){1'b0}}} != in_table);
   assign bad_o[3] = legal && ({20'(num), (lvl_i == 3'd1) && ends} !=
                               {want_num, (lvl_i == 3'd1) && want_ends});
   assign bad_o[4] = legal && (lvl_i == 3'd1) && !ends &&

@@ -122,6 +122,7 @@ pub struct Check {
     slot: Signal<Local, Bits<40>>,
     len66: Signal<Local, Bits<66>>,
     past: Signal<Local, Bits<66>>,
+    last_page: Signal<Local, Bits<66>>,
     pages: Signal<Local, Bits<66>>,
     phys_page: Signal<Local, Bits<21>>,
     phys_next: Signal<Local, Bits<21>>,
@@ -379,8 +380,9 @@ impl Logic for Check {
         }
         self.number40.next = self.number.val().get_bits::<40>(0);
         self.len66.next = bit_cast::<66, 32>(self.len.val());
-        self.past.next = self.in_page.val() + self.len66.val() + self.ones.val();
-        self.pages.next = self.past.val() >> self.log_page.val();
+        self.past.next = (self.in_page.val() + self.len66.val()) - 1;
+        self.last_page.next = self.past.val() >> self.log_page.val();
+        self.pages.next = self.last_page.val() + 1;
         self.phys_page.next = self.va.val().get_bits::<21>(43);
         self.phys_next.next = self.phys_page.val() + 1;
         self.phys_wide.next = bit_cast::<52, 21>(self.phys_page.val());

@@ -54,7 +54,7 @@ pub struct Split {
     size: Signal<Local, Bits<64>>,
     ones: Signal<Local, Bits<64>>,
     address: Signal<Local, Bits<64>>,
-    begin: Signal<Local, Bits<64>>,
+    from_byte: Signal<Local, Bits<64>>,
     skip: Signal<Local, Bits<64>>,
     number: Signal<Local, Bits<64>>,
     past: Signal<Local, Bits<64>>,
@@ -82,17 +82,17 @@ impl Logic for Split {
         self.skip.next = self.number.val() << self.log_page.val();
         // The request is bytes off to off + rem - 1, counted from the start of page 0.
         self.past.next = self.off64.val() + self.rem64.val();
-        self.begin.next = self.skip.val();
+        self.from_byte.next = self.skip.val();
         if self.page.val() == 0 {
-            self.begin.next = self.off64.val();
+            self.from_byte.next = self.off64.val();
         }
-        self.left.next = self.past.val() - self.begin.val();
-        self.room.next = (self.skip.val() + self.size.val()) - self.begin.val();
+        self.left.next = self.past.val() - self.from_byte.val();
+        self.room.next = (self.skip.val() + self.size.val()) - self.from_byte.val();
         self.bytes.next = self.left.val();
         if self.room.val() < self.left.val() {
             self.bytes.next = self.room.val();
         }
-        self.first_byte.next = self.address.val() + (self.begin.val() - self.skip.val());
+        self.first_byte.next = self.address.val() + (self.from_byte.val() - self.skip.val());
         self.last_byte.next = (self.first_byte.val() + self.bytes.val()) - 1;
         self.pa.next = self.first_byte.val();
         self.len.next = self.bytes.val().get_bits::<32>(0);
@@ -105,7 +105,7 @@ impl Logic for Split {
         self.sound.next = ((self.address.val() & self.ones.val()) == 0)
             & (self.off64.val() < self.size.val())
             & (self.rem64.val() > 0)
-            & (self.begin.val() < self.past.val())
+            & (self.from_byte.val() < self.past.val())
             & (self.log_page.val() >= 12)
             & (self.log_page.val() <= 43);
     }
@@ -134,7 +134,7 @@ pub struct Walk {
     pub entry: Signal<Out, Bits<40>>,
     /// Of the line, and of the line inside its table page.
     pub address: Signal<Out, Bits<64>>,
-    pub inside: Signal<Out, Bits<64>>,
+    pub in_table: Signal<Out, Bits<64>>,
     pub num: Signal<Out, Bits<20>>,
     pub ends: Signal<Out, Bit>,
     pub next_page: Signal<Out, Bits<40>>,
@@ -147,14 +147,14 @@ pub struct Walk {
     number: Signal<Local, Bits<40>>,
     number64: Signal<Local, Bits<64>>,
     place: Signal<Local, Bits<64>>,
-    table: Signal<Local, Bits<64>>,
+    table_pa: Signal<Local, Bits<64>>,
     wide: Signal<Local, Bits<64>>,
     line: Signal<Local, Bits<64>>,
     line_ones: Signal<Local, Bits<64>>,
     byte_ones: Signal<Local, Bits<64>>,
     bytes_in: Signal<Local, Bits<64>>,
     sum: Signal<Local, Bits<64>>,
-    before: Signal<Local, Bits<64>>,
+    ahead: Signal<Local, Bits<64>>,
     here: Signal<Local, Bits<64>>,
     here20: Signal<Local, Bits<20>>,
     here40: Signal<Local, Bits<40>>,
@@ -190,19 +190,19 @@ impl Logic for Walk {
         self.line.next = self.one.val() << self.line_log.val();
         self.line_ones.next = self.line.val() - 1;
         self.byte_ones.next = (self.line.val() << 3) - 1;
-        self.inside.next = (self.place.val() << 3) & !self.byte_ones.val();
+        self.in_table.next = (self.place.val() << 3) & !self.byte_ones.val();
         self.bytes_in.next = self.place.val() << 3;
         if self.lvl.val() == self.top.val() {
             self.bytes_in.next = self.number64.val() << 3;
         }
         self.wide.next = bit_cast::<64, 52>(self.base.val());
-        self.table.next = self.wide.val() << 12;
-        self.sum.next = self.table.val() + self.bytes_in.val();
+        self.table_pa.next = self.wide.val() << 12;
+        self.sum.next = self.table_pa.val() + self.bytes_in.val();
         self.address.next = self.sum.val() & !self.byte_ones.val();
 
         // Pages that the line of the leaf has from this one on.
-        self.before.next = self.number64.val() & self.line_ones.val();
-        self.here.next = self.line.val() - self.before.val();
+        self.ahead.next = self.number64.val() & self.line_ones.val();
+        self.here.next = self.line.val() - self.ahead.val();
         self.np64.next = bit_cast::<64, 20>(self.np.val());
         self.ends.next = self.np64.val() <= self.here.val();
         self.here20.next = bit_cast::<20, 64>(self.here.val());
