@@ -146,7 +146,7 @@ class Unrolled:
         return self.tm.mk_const(self.tm.mk_bv_sort(width), f"{names[node]}@{clock}")
 
 
-def prove(text, clocks, timeout, output="bad_o"):
+def prove(text, clocks, timeout, output):
     """Can a bit of `output` be 1 in the last of `clocks` clocks?
 
     Returns (verdict, detail): "proved"; "failed" with {bit and inputs of each clock};
@@ -189,11 +189,11 @@ def prove(text, clocks, timeout, output="bad_o"):
 
 def main():
     """Proves one file and prints the answer as JSON: [verdict, detail]."""
-    if len(sys.argv) != 4:
-        sys.exit("usage: tools/btor.py FILE CLOCKS SECONDS")
+    if len(sys.argv) != 5:
+        sys.exit("usage: tools/btor.py FILE CLOCKS SECONDS OUTPUT")
     try:
         text = pathlib.Path(sys.argv[1]).read_text(encoding="utf-8")
-        print(json.dumps(prove(text, int(sys.argv[2]), float(sys.argv[3]))))
+        print(json.dumps(prove(text, int(sys.argv[2]), float(sys.argv[3]), sys.argv[4])))
     except (BtorError, OSError) as error:
         sys.exit(f"btor: {sys.argv[1]}: {error}")
 

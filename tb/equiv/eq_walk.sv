@@ -49,6 +49,6 @@ module eq_walk
   assign bad_o[3] = legal && ({20'(num), (lvl_i == 3'd1) && ends} !=
                               {want_num, (lvl_i == 3'd1) && want_ends});
   assign bad_o[4] = legal && (lvl_i == 3'd1) && !ends &&
-                    (next != '{idx: next_page, np: next_np, off: '0, rem: next_rem});
+                    (next != {next_page, next_np, MaxLogPage'(0), next_rem});
 
 endmodule
