@@ -77,6 +77,8 @@ class Design:
                 raise BtorError(f"operation {op} is not known")
             numbers = {"slice": 2, "uext": 1, "sext": 1}.get(op, 0)
             args = tuple(int(word) for word in rest[1:1 + count])
+            if len(args) != count:
+                raise ValueError(f"{op} has {count} operands")
             self.nodes[node] = (op, self.width[int(rest[0])], args,
                                 tuple(int(word) for word in rest[1 + count:1 + count + numbers]))
 

@@ -51,6 +51,7 @@ STEPS = [
     Step("api docs", [CARGO, "doc", "--release", "--workspace", "--no-deps"], 600,
          RUSTDOCFLAGS="-D warnings", TPT_CONFIGS="small"),
     Step("synthesis", [PY, "tools/synth.py", "--config", "small"], 900),
+    Step("equivalence", [PY, "tools/equiv.py", "--quick"], 1200),
     Step("mutants", [PY, "tools/mutants.py", "--sample", "3", "--seed", "1"], 1500),
 ]
 
