@@ -138,7 +138,7 @@ equiv-quick: setup ## the quick proofs, one planted fault each
 	$(PY) tools/equiv.py --quick
 
 .PHONY: gate-sim
-gate-sim: setup ## replay recorded cases on the ECP5 netlist of the whole unit, with and without a fault
+gate-sim: setup ## replay recorded cases on the ECP5 netlist; then with a fault, which must be seen
 	$(PY) tools/gate_sim.py
 	$(PY) tools/gate_sim.py --mutant
 

@@ -4,9 +4,9 @@
 
 * against rules and rust-hdl: generators in Rust write Verilog; Yosys puts it beside the RTL; the
   question whether they ever differ goes to an SMT solver (tools/btor.py).
-* against the netlist: Yosys synthesises the block for ECP5 and puts the netlist, with its models of the
-  cells, beside the RTL. Pipelines go to the same solver; blocks that keep a state are proved by Yosys
-  (equiv_make, equiv_simple, equiv_induct).
+* against the netlist: Yosys synthesises the block for ECP5 and puts the netlist, with its models
+  of the cells, beside the RTL. Pipelines go to the same solver; blocks that keep a state are
+  proved by Yosys (equiv_make, equiv_simple, equiv_induct).
 
 A planted fault counts as found only if the solver shows inputs for it, or if Yosys is left with
 points that it cannot prove of a netlist that it could prove without the fault. The last line is
@@ -124,8 +124,8 @@ def ask(proof, script, folder, output):
     "error", detail)."""
     btor = folder / "miter.btor"
     btor.unlink(missing_ok=True)
-    script += (f"; memory -nomap; memory_map; async2sync; dffunmap; setattr -unset init w:*; opt_clean; "
-               f"write_btor {btor.relative_to(ROOT)}")
+    script += (f"; memory -nomap; memory_map; async2sync; dffunmap; setattr -unset init w:*; "
+               f"opt_clean; write_btor {btor.relative_to(ROOT)}")
     result = yosys(script, folder / "yosys.log", YOSYS_SECONDS)
     if not result.ok:
         return "error", f"Yosys: {last_line(result)}"
@@ -143,8 +143,9 @@ def generated(proof, mutant, folder):
     """Against a generated description; as `ask`."""
     specs = [str((WORK / "gen" / f"{name}.v").relative_to(ROOT)) for name in proof.spec]
     files = [*sources(proof, mutant, folder), *specs, f"tb/equiv/{proof.top}.sv"]
-    return ask(proof, f"{read_command(proof, files, proof.top)}; hierarchy -check -top {proof.top}; "
-                      f"proc -norom; flatten; opt -full", folder, "bad_o")
+    return ask(proof, f"{read_command(proof, files, proof.top)}; "
+                      f"hierarchy -check -top {proof.top}; proc -norom; flatten; opt -full",
+               folder, "bad_o")
 
 
 def netlist(proof, mutant, folder):

@@ -22,8 +22,9 @@ WORK = BUILD / "gates"
 CARGO = os.environ.get("CARGO", "cargo")
 SCENARIO = "scenarios/source-text.tpt"
 TRACES = ("data/traces/ucx_ucp_put_bw_s8192.jsonl.gz", "data/traces/mpi_rma_np2.jsonl.gz")
-# The fault: the segment of the first page of a request begins at the start of the page.
-FAULT = ("rtl/tpt_page_split.sv", "(zero_q ? 64'(off_q) : '0);", "(zero_q ? 64'(off_q[42:1]) : '0);")
+# The fault: the first segment of a request begins at half its offset.
+FAULT = ("rtl/tpt_page_split.sv", "(zero_q ? 64'(off_q) : '0);",
+         "(zero_q ? 64'(off_q[42:1]) : '0);")
 
 
 def run(command, what, seconds, env=None):
@@ -61,7 +62,7 @@ def main():
     """Synthesises, builds, replays."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--config", default="small", metavar="NAME")
-    parser.add_argument("--mutant", action="store_true", help="plant a fault: the netlist must fail")
+    parser.add_argument("--mutant", action="store_true", help="plant a fault: it must fail")
     parser.add_argument("--netlist", metavar="FILE", help="a netlist that was made before")
     parser.add_argument("--timeout", type=int, default=3600, metavar="SECONDS",
                         help="for each of synthesis, build and simulation")
