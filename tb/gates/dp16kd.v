@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Block RAM of the ECP5 as synth_ecp5 uses it for this project, for simulation: one port writes, the
 // other one reads, one clock, words of 1, 2, 4, 9, 18 or 36 bits. A word that is read while it is
-// written is the old one (the RTL never needs it). Contents at start are not set.
+// written is the old one (the RTL never needs it). INITVAL_* is ignored.
 //
 // 36 bits: A writes {DIB, DIA}, B reads {DOB, DOA}. Else A writes DIA and B reads DOB, or the other way
 // round. Address bits below the word are byte enables from 18 bits on.
@@ -18,7 +18,29 @@ module DP16KD #(
   parameter WRITEMODE_B = "NORMAL",
   parameter CLKAMUX = "CLKA",
   parameter CLKBMUX = "CLKB",
-  parameter GSR = "AUTO"
+  parameter GSR = "AUTO",
+  parameter [319:0] INITVAL_00 = 320'd0, INITVAL_01 = 320'd0, INITVAL_02 = 320'd0,
+  parameter [319:0] INITVAL_03 = 320'd0, INITVAL_04 = 320'd0, INITVAL_05 = 320'd0,
+  parameter [319:0] INITVAL_06 = 320'd0, INITVAL_07 = 320'd0, INITVAL_08 = 320'd0,
+  parameter [319:0] INITVAL_09 = 320'd0, INITVAL_0A = 320'd0, INITVAL_0B = 320'd0,
+  parameter [319:0] INITVAL_0C = 320'd0, INITVAL_0D = 320'd0, INITVAL_0E = 320'd0,
+  parameter [319:0] INITVAL_0F = 320'd0, INITVAL_10 = 320'd0, INITVAL_11 = 320'd0,
+  parameter [319:0] INITVAL_12 = 320'd0, INITVAL_13 = 320'd0, INITVAL_14 = 320'd0,
+  parameter [319:0] INITVAL_15 = 320'd0, INITVAL_16 = 320'd0, INITVAL_17 = 320'd0,
+  parameter [319:0] INITVAL_18 = 320'd0, INITVAL_19 = 320'd0, INITVAL_1A = 320'd0,
+  parameter [319:0] INITVAL_1B = 320'd0, INITVAL_1C = 320'd0, INITVAL_1D = 320'd0,
+  parameter [319:0] INITVAL_1E = 320'd0, INITVAL_1F = 320'd0, INITVAL_20 = 320'd0,
+  parameter [319:0] INITVAL_21 = 320'd0, INITVAL_22 = 320'd0, INITVAL_23 = 320'd0,
+  parameter [319:0] INITVAL_24 = 320'd0, INITVAL_25 = 320'd0, INITVAL_26 = 320'd0,
+  parameter [319:0] INITVAL_27 = 320'd0, INITVAL_28 = 320'd0, INITVAL_29 = 320'd0,
+  parameter [319:0] INITVAL_2A = 320'd0, INITVAL_2B = 320'd0, INITVAL_2C = 320'd0,
+  parameter [319:0] INITVAL_2D = 320'd0, INITVAL_2E = 320'd0, INITVAL_2F = 320'd0,
+  parameter [319:0] INITVAL_30 = 320'd0, INITVAL_31 = 320'd0, INITVAL_32 = 320'd0,
+  parameter [319:0] INITVAL_33 = 320'd0, INITVAL_34 = 320'd0, INITVAL_35 = 320'd0,
+  parameter [319:0] INITVAL_36 = 320'd0, INITVAL_37 = 320'd0, INITVAL_38 = 320'd0,
+  parameter [319:0] INITVAL_39 = 320'd0, INITVAL_3A = 320'd0, INITVAL_3B = 320'd0,
+  parameter [319:0] INITVAL_3C = 320'd0, INITVAL_3D = 320'd0, INITVAL_3E = 320'd0,
+  parameter [319:0] INITVAL_3F = 320'd0
 ) (
   input wire DIA0, DIA1, DIA2, DIA3, DIA4, DIA5, DIA6, DIA7, DIA8,
   input wire DIA9, DIA10, DIA11, DIA12, DIA13, DIA14, DIA15, DIA16, DIA17,
