@@ -170,6 +170,19 @@ mutants-run: setup ## plant a mutant of each rule of the check; `make run` must 
 mutants-quick: setup ## the same with a few of them (MUTANTS=4 SEED=1)
 	$(PY) tools/mutants.py --sample $(MUTANTS) --seed $(SEED)
 
+.PHONY: equiv
+equiv: setup ## prove leaf logic, check and netlists equal; find the faults planted in each
+	$(PY) tools/equiv.py
+
+.PHONY: equiv-quick
+equiv-quick: setup ## the quick proofs, one planted fault each
+	$(PY) tools/equiv.py --quick
+
+.PHONY: gate-sim
+gate-sim: setup ## replay recorded cases on the ECP5 netlist; then with a fault, which must be seen
+	$(PY) tools/gate_sim.py
+	$(PY) tools/gate_sim.py --mutant
+
 .PHONY: licence
 licence: setup ## SPDX lines, licence files, licences of the dependencies
 	$(PY) tools/licence.py

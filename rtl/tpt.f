@@ -16,9 +16,11 @@ rtl/tpt_mpt_check.sv
 rtl/tpt_mw_parent.sv
 rtl/tpt_mtt_check.sv
 rtl/tpt_page_fault.sv
+rtl/tpt_walk_line.sv
 rtl/tpt_mtt_walker.sv
 rtl/tpt_client_tags.sv
 rtl/tpt_hostwin.sv
+rtl/tpt_page_split.sv
 rtl/tpt_client.sv
 rtl/tpt_fence.sv
 rtl/tpt_reg_engine.sv

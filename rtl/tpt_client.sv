@@ -826,25 +826,21 @@ module tpt_client
   );
 
   // X3: entry, remaining bytes and limit of the page
-  logic                  x3_valid_q, x3_addr_q, x3_zero_q, x3_relaxed_q;
+  logic                  x3_valid_q, x3_addr_q, x3_relaxed_q;
   logic [4:0]            x3_syn_q;
   logic                  x3_first_q, x3_last_q;
   logic [StrW-1:0]       x3_str_q;
   who_t                  x3_who_q;
-  logic [FrameW-1:0]     x3_frame_q;
-  logic [MaxLogPage-1:0] x3_off_q;
-  logic [MaxLogPage:0]   x3_size_q;     // page size
-  logic [47:0]           x3_skip_q;     // bytes of the pages before this one
-  logic [31:0]           x3_rem_q;
   // X4
   logic                  x4_addr_q, x4_relaxed_q;
   logic [4:0]            x4_syn_q;
   logic                  x4_first_q, x4_last_q;
   who_t                  x4_who_q;
-  logic [63:0]           x4_pa_q;
-  logic [47:0]           x4_rem_q, x4_lim_q;
+  logic [63:0]           x4_pa;
+  logic [31:0]           x4_len;
+  logic [FrameW-1:0]     x4_last_page;  // of the segment
+  logic [FrameW:0]       x4_next;       // frame behind its page
   logic [StrW-1:0]       x4_str_q;
-  logic                  x4_short;      // the segment ends before its page
   beat_t                 x5_beat;
 
   // Tag and stream of the request are kept by its first context; chunks in other contexts take them
@@ -881,18 +877,12 @@ module tpt_client
   end
   always_ff @(posedge clk_i) begin
     x3_addr_q  <= x2_good;
-    x3_zero_q  <= x2_q.beat == '0;
     x3_syn_q   <= x2_q.direct ? x2_q.dsyn : (x2_good ? SynOk : x2_chunk.syndrome);
     x3_first_q <= x2_q.direct ? (!x2_q.tail || x2_q.tfirst)
                               : (x2_chunk.first && x2_q.beat == '0);
     x3_last_q  <= x2_q.last;
     x3_str_q   <= x2_q.str;
     x3_who_q   <= x2_who_now;
-    x3_frame_q <= x2_chunk.frame[x2_chunk.sel + x2_q.beat[LineLog-1:0]];
-    x3_off_q   <= x2_chunk.off;
-    x3_size_q  <= (MaxLogPage + 1)'(1) << x2_chunk.log_page;
-    x3_skip_q  <= 48'(x2_q.beat) << x2_chunk.log_page;
-    x3_rem_q   <= x2_chunk.rem;
     x3_relaxed_q <= x2_chunk.relaxed;
 
     x4_addr_q  <= x3_addr_q;
@@ -902,39 +892,37 @@ module tpt_client
     x4_last_q  <= x3_last_q;
     x4_who_q   <= x3_who_q;
     x4_str_q   <= x3_str_q;
-    x4_pa_q    <= {x3_frame_q, 12'b0} | (x3_zero_q ? 64'(x3_off_q) : '0);
-    x4_rem_q   <= x3_zero_q ? 48'(x3_rem_q) : 48'(x3_rem_q) + 48'(x3_off_q) - x3_skip_q;
-    x4_lim_q   <= x3_zero_q ? 48'(x3_size_q) - 48'(x3_off_q) : 48'(x3_size_q);
   end
 
-  assign x4_short = x4_rem_q < x4_lim_q;
+  // X2 to X4: the segment
+  tpt_page_split #(.PageW(LineLog + 1), .TellLast(NumWindows != 0)) u_split (
+    .clk_i,
+    .frame_i   (x2_chunk.frame[x2_chunk.sel + x2_q.beat[LineLog-1:0]]),
+    .page_i    (x2_q.beat),
+    .log_page_i(x2_chunk.log_page),
+    .off_i     (x2_chunk.off),
+    .rem_i     (x2_chunk.rem),
+    .pa_o      (x4_pa),
+    .len_o     (x4_len),
+    .last_o    (x4_last_page),
+    .next_o    (x4_next)
+  );
 
   // Host windows: does the segment of X4 lie in one of them?
   logic x4_ok;
   if (NumWindows != 0) begin : g_hostwin
-    logic [47:0]           x4_end_q;    // last byte of what is left, from the start of the page
-    logic [MaxLogPage-1:0] x4_mask_q;   // last byte of the page
-    logic [MaxLogPage-1:0] x4_last;
-    always_ff @(posedge clk_i) begin
-      x4_end_q  <= 48'(x3_rem_q) + 48'(x3_off_q) - x3_skip_q - 48'd1;
-      x4_mask_q <= MaxLogPage'(x3_size_q - 1'b1);
-    end
-    assign x4_last = x4_short ? x4_end_q[MaxLogPage-1:0] : x4_mask_q;
     tpt_hostwin #(.NumWindows(NumWindows)) u_made (
       .enable_i(window_enable_i),
       .base_i  (window_base_i),
       .limit_i (window_limit_i),
-      .first_i (x4_pa_q[63:12]),
-      .last_i  ((x4_pa_q[63:12] & ~FrameW'(x4_mask_q[MaxLogPage-1:12])) |
-                FrameW'(x4_last[MaxLogPage-1:12])),
+      .first_i (x4_pa[63:12]),
+      .last_i  (x4_last_page),
       .ok_o    (x4_ok)
     );
-    logic unused_bits;
-    assign unused_bits = ^{x4_end_q[47:MaxLogPage], x4_last[11:0], x4_mask_q[11:0]};
   end else begin : g_no_hostwin
     assign x4_ok = 1'b1;
     logic unused_windows;
-    assign unused_windows = ^{window_enable_i, window_base_i, window_limit_i};
+    assign unused_windows = ^{window_enable_i, window_base_i, window_limit_i, x4_last_page};
   end
 
   // Streams whose request has met an address outside, until its last beat.
@@ -962,8 +950,8 @@ module tpt_client
     x5_beat.nodone       = x4_who_q.nodone;
     if (x4_addr_q && !x4_bad) begin
       x5_beat.rsp.relaxed = x4_relaxed_q;
-      x5_beat.rsp.pa  = x4_pa_q;
-      x5_beat.rsp.len = x4_short ? x4_rem_q[31:0] : x4_lim_q[31:0];
+      x5_beat.rsp.pa  = x4_pa;
+      x5_beat.rsp.len = x4_len;
     end
   end
 
@@ -1015,15 +1003,11 @@ module tpt_client
   if (Merge) begin : g_merge
     logic              n_valid_q, m_valid_q, m_wait;
     beat_t             n_beat_q, m_beat_q;
-    logic [FrameW:0]   x4_next_q, last_next_q;  // frame behind the segment, or the end
-    logic              n_same_q;                // n goes on where the one before it ended
+    logic [FrameW:0]   last_next_q;  // frame behind the segment, or the end
+    logic              n_same_q;     // n goes on where the one before it ended
     logic              join_up, end_last;
     logic [TagW-1:0]    end_tag;
     logic [StreamW-1:0] end_stream;
-    always_ff @(posedge clk_i) begin
-      // the pages of a request are of one size, and all but the last one are used to their end
-      x4_next_q <= {1'b0, x3_frame_q} + (FrameW + 1)'(x3_size_q >> 12);
-    end
     assign join_up = n_valid_q && m_valid_q && n_same_q;
     // of the newest beat
     assign end_last   = n_valid_q ? n_beat_q.rsp.last : m_beat_q.rsp.last;
@@ -1045,7 +1029,8 @@ module tpt_client
       n_same_q <= !new_beat.rsp.first && new_beat.rsp.syndrome == SynOk && !end_last &&
                   new_beat.rsp.stream == end_stream && new_beat.rsp.tag == end_tag &&
                   {1'b0, new_beat.rsp.pa[63:12]} == last_next_q;
-      if (new_valid) last_next_q <= x4_next_q;
+      // the pages of a request are of one size, and all but the last one are used to their end
+      if (new_valid) last_next_q <= x4_next;
       if (n_valid_q) begin
         m_beat_q <= n_beat_q;
         if (join_up) begin
@@ -1066,7 +1051,7 @@ module tpt_client
     assign put_beat   = new_beat;
     assign merge_idle = 1'b1;
     logic unused_merge;
-    assign unused_merge = merge_i;
+    assign unused_merge = ^{merge_i, x4_next};
   end
 
   // ---------------------------------------------------------------------------------------------

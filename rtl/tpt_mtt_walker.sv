@@ -420,20 +420,27 @@ module tpt_mtt_walker
                                    res_pay.region.base, 12'b0});
   end
 
-  // Number of the entry inside its table page, in lines; table pages are aligned to their size, so
-  // only a flat array needs a sum.
-  logic [LineW-1:0]    s2_mask, s2_offs;
+  // The line: addresses and pages; what comes behind them.
   logic                s2_top;
-  logic [LineLog:0]    s2_room;
+  logic [LineLog:0]    s2_num;
   pay_t                s2_pay;
-  logic [63:LineLog+3] s2_root, s2_page;
-  assign s2_top  = s2_work_q.lvl == s2_region.level;
-  assign s2_mask = ~({LineW{1'b1}} << (6'(s2_region.log_tpage) + 6'(TabLog - LineLog)));
-  assign s2_offs = s2_work_q.eidx[PageIdxW-1:LineLog];
-  assign s2_root = {s2_region.base, {(9 - LineLog){1'b0}}} + (61 - LineLog)'(s2_offs);
-  assign s2_page = {s2_region.base, {(9 - LineLog){1'b0}}} | (61 - LineLog)'(s2_offs & s2_mask);
-  assign s2_room = (LineLog + 1)'(LineEnt) - (LineLog + 1)'(s2_work_q.eidx[LineLog-1:0]);
-  assign s2_end  = s2_pos.np <= 20'(s2_room);
+  logic [63:LineLog+3] s2_root, s2_page, s2_place;
+  pos_t                s2_behind;
+  assign s2_top = s2_work_q.lvl == s2_region.level;
+  tpt_walk_line #(.LineLog(LineLog)) u_line (
+    .eidx_i     (s2_work_q.eidx),
+    .lvl_i      (s2_work_q.lvl),
+    .log_tpage_i(s2_region.log_tpage),
+    .base_i     (s2_region.base),
+    .pos_i      (s2_pos),
+    .log_page_i (s2_region.log_page),
+    .root_o     (s2_root),
+    .page_o     (s2_page),
+    .place_o    (s2_place),
+    .num_o      (s2_num),
+    .end_o      (s2_end),
+    .next_o     (s2_behind)
+  );
   always_comb begin
     s2_pay.region = s2_region;
     s2_pay.pos    = s2_pos;
@@ -443,29 +450,20 @@ module tpt_mtt_walker
     s2_pay.probe  = s2_work_q.probe;
     s2_pay.refuse = s2_work_q.refuse;
     s2_pay.absent = s2_work_q.absent;
-    s2_pay.num    = s2_work_q.lvl != 3'd1 ? (LineLog + 1)'(1) :
-                    s2_end ? s2_pos.np[LineLog:0] : s2_room;
+    s2_pay.num    = s2_num;
     // below the directory only the place in the table page is known
     s2_pay.addr   = s2_top ? s2_root :
-                    s2_probe ? (61 - LineLog)'(s2_offs & s2_mask) : s2_page;
+                    s2_probe ? s2_place : s2_page;
     if (LineEnt < 4 && s2_region.level == LevelInline) begin
       s2_pay.region.base = s2_pair[0];
       s2_pay.addr        = (61 - LineLog)'(s2_pair[1]);
     end
   end
 
-  // What comes behind this chunk. The bytes of the chunk are modulo 2^32: they only matter if it
-  // does not reach the end, and then it is shorter than the request, which is at most 2^31 bytes.
-  logic [31:0] s2_bytes;
-  assign s2_bytes = (s2_region.log_page[5] ? '0 : 32'(s2_room) << s2_region.log_page[4:0]) -
-                    s2_pos.off[31:0];
-  assign next_we  = s2_begin_q;
+  assign next_we = s2_begin_q;
   always_comb begin
-    s2_next         = s2_work_q.chunk;
-    s2_next.pos.idx = s2_pos.idx + PageIdxW'(s2_room);
-    s2_next.pos.np  = s2_pos.np - 20'(s2_room);
-    s2_next.pos.off = '0;
-    s2_next.pos.rem = s2_pos.rem - s2_bytes;
+    s2_next     = s2_work_q.chunk;
+    s2_next.pos = s2_behind;
   end
   assign sub_valid_o = s2_begin_q;
   assign sub_ctx_o   = s2_ctx_q;
@@ -658,27 +656,6 @@ module tpt_mtt_walker
     p5_data_q   <= res_bypass ? res_inline : res_data;
   end
 
-  // Judgement of one entry: {absent, bad}. `low` has ones below the page size; `wrong`: the check
-  // bits do not fit. A page of an on-demand region that may not be written counts as absent.
-  function automatic logic [1:0] judge(logic [63:0] ent, logic [MaxLogPage-1:0] low, logic flagged,
-                                       logic checked, logic wrong, logic write, logic ondemand);
-    logic absent, bad, fixed;
-    absent = ent == '0;
-    bad    = |(ent[MaxLogPage-1:12] & low[MaxLogPage-1:12]);
-    fixed  = 1'b0;
-    if (checked) begin
-      bad    = bad || wrong;
-      fixed  = write && !ent[1];
-    end else if (flagged) begin
-      absent = !ent[0];
-      bad    = bad || (|(ent[11:2] & low[11:2]));
-      fixed  = write && !ent[1];
-    end else begin
-      bad    = bad || (|(ent[11:0] & low[11:0]));
-    end
-    return {absent || (fixed && !bad && ondemand), bad || fixed};
-  endfunction
-
   logic                  p4_leaf, p5_leaf_q, p5_flagged_q, p5_checked_q, p5_any_q;
   logic [5:0]            p4_logp;
   logic [MaxLogPage-1:0] p5_low_q;
@@ -726,9 +703,9 @@ module tpt_mtt_walker
 
   always_comb begin
     for (int unsigned j = 0; j < LineEnt; j++) begin
-      p5_judge[j] = judge(p5_data_q[64*j +: 64], p5_low_q, p5_flagged_q, p5_checked_q,
-                          p5_wrong[j], p5_leaf_q && p5_pay_q.region.write,
-                          p5_pay_q.region.ondemand);
+      p5_judge[j] = mtt_judge(p5_data_q[64*j +: 64], p5_low_q, p5_flagged_q, p5_checked_q,
+                              p5_wrong[j], p5_leaf_q && p5_pay_q.region.write,
+                              p5_pay_q.region.ondemand);
       if (p5_any_q) p5_judge[j] = '0;
     end
     // first entry from p5_sel on, below p5_sel + p5_pay_q.num, that is not good
@@ -809,21 +786,11 @@ module tpt_mtt_walker
   end
 
   // Another level: the top after a miss of a probe, down with the table page just found.
-  // Bits of a page number that an entry of a level spans; of the top and of the level below.
-  function automatic logic [5:0] span_of(logic [2:0] lvl, logic [2:0] log_tpage);
-    logic [5:0] bits;
-    bits = 6'(log_tpage) + 6'(TabLog);
-    unique case (lvl)
-      3'd2:    return bits;
-      3'd3:    return bits + bits;
-      3'd4:    return bits + bits + bits;
-      default: return '0;
-    endcase
-  endfunction
+  // Bits of a page number that an entry spans: of the top, and of the level below.
   logic [5:0] p5_top_q, p5_next_q;
   always_ff @(posedge clk_i) begin
-    p5_top_q  <= span_of(res_pay.region.level, res_pay.region.log_tpage);
-    p5_next_q <= span_of(res_key.lvl - 3'd1, res_pay.region.log_tpage);
+    p5_top_q  <= walk_span(res_pay.region.level, res_pay.region.log_tpage);
+    p5_next_q <= walk_span(res_key.lvl - 3'd1, res_pay.region.log_tpage);
   end
   always_comb begin
     int_work_d.chunk = '{index: p5_key_q.index, gen: p5_key_q.gen, region: p5_pay_q.region,

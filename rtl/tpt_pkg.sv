@@ -501,6 +501,43 @@ package tpt_pkg;
   endfunction
 
   // ---------------------------------------------------------------------------------------------
+  // The walk
+  // ---------------------------------------------------------------------------------------------
+  /// Bits of a page number that an entry of a level spans.
+  function automatic logic [5:0] walk_span(logic [2:0] lvl, logic [2:0] log_tpage);
+    logic [5:0] bits;
+    bits = 6'(log_tpage) + 6'(MinLogTPage - 3);
+    unique case (lvl)
+      3'd2:    return bits;
+      3'd3:    return bits + bits;
+      3'd4:    return bits + bits + bits;
+      default: return '0;
+    endcase
+  endfunction
+
+  /// Judgement of one entry: {absent, bad}. `low` has ones below the page size; `wrong`: the check
+  /// bits do not fit. A page of an on-demand region that may not be written counts as absent.
+  function automatic logic [1:0] mtt_judge(logic [63:0] ent, logic [MaxLogPage-1:0] low,
+                                           logic flagged, logic checked, logic wrong,
+                                           logic write, logic ondemand);
+    logic absent, bad, fixed;
+    absent = ent == '0;
+    bad    = |(ent[MaxLogPage-1:12] & low[MaxLogPage-1:12]);
+    fixed  = 1'b0;
+    if (checked) begin
+      bad    = bad || wrong;
+      fixed  = write && !ent[1];
+    end else if (flagged) begin
+      absent = !ent[0];
+      bad    = bad || (|(ent[11:2] & low[11:2]));
+      fixed  = write && !ent[1];
+    end else begin
+      bad    = bad || (|(ent[11:0] & low[11:0]));
+    end
+    return {absent || (fixed && !bad && ondemand), bad || fixed};
+  endfunction
+
+  // ---------------------------------------------------------------------------------------------
   // Keys
   // ---------------------------------------------------------------------------------------------
   /// Rounds of the 24-bit key permutation: a balanced Feistel network on 12-bit halves.

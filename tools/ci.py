@@ -58,6 +58,7 @@ STEPS = [
     Step("fusesoc", [PY, "tools/package_build.py", "--only", "fusesoc"], 300),
     Step("bender", [PY, "tools/package_build.py", "--only", "bender"], 900),
     Step("portability", [PY, "tools/route.py", "nexus", "xcup", "--timeout", "900"], 1200),
+    Step("equivalence", [PY, "tools/equiv.py", "--quick"], 1200),
     Step("mutants", [PY, "tools/mutants.py", "--sample", "3", "--seed", "1"], 1500),
 ]
 

@@ -3,6 +3,8 @@
 //!
 //! * One model of `tpt_top` per configuration of `rtl/configs.toml` (`TPT_CONFIGS=small,default`
 //!   restricts them), and one per small top of [`FLAT_TOPS`].
+//! * `TPT_NETLIST=netlist.v` builds `tpt_top` from that file instead of the RTL (`tools/gate_sim.py`):
+//!   for one configuration, whose netlist it is.
 //! * What Verilator wrote is found by listing its directory, never by fixed names.
 //! * A model whose C++ text has not changed is not compiled again.
 
@@ -162,7 +164,20 @@ impl Port {
     }
 }
 
+/// What Verilator reads.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    /// The RTL.
+    Rtl,
+    /// The RTL, and a top beside it.
+    Beside(&'a Path),
+    /// A netlist of tpt_top, and models of the cells that it still has.
+    Netlist(&'a Path),
+}
+
 struct Build {
+    /// The netlist to be built instead of the RTL.
+    netlist: Option<PathBuf>,
     /// The workspace.
     root: PathBuf,
     /// This crate.
@@ -184,6 +199,7 @@ impl Build {
         println!("cargo:rerun-if-env-changed=VERILATOR");
         println!("cargo:rerun-if-env-changed=VERILATOR_ROOT");
         println!("cargo:rerun-if-env-changed=TPT_CONFIGS");
+        println!("cargo:rerun-if-env-changed=TPT_NETLIST");
         // Two copies of the sources may share a target folder: each names itself.
         println!("cargo:rerun-if-env-changed=TPT_TREE");
         let (verilator, root_wanted) = find_verilator(&root);
@@ -194,7 +210,9 @@ impl Build {
         let home = text_of(command.args(["--getenv", "VERILATOR_ROOT"]), &verilator);
         let include = Path::new(home.trim()).join("include");
         let version = check_version(&verilator, &include);
+        let netlist = env::var_os("TPT_NETLIST").filter(|path| !path.is_empty());
         Self {
+            netlist: netlist.map(PathBuf::from),
             root,
             dir,
             out,
@@ -210,6 +228,9 @@ impl Build {
             println!("cargo:rerun-if-changed={path}");
         }
         println!("cargo:rerun-if-changed={}", self.root.join("rtl").display());
+        if let Some(netlist) = &self.netlist {
+            println!("cargo:rerun-if-changed={}", netlist.display());
+        }
     }
 
     fn top(&self, config: &Config) -> Model {
@@ -218,7 +239,10 @@ impl Build {
             .iter()
             .map(|(name, value)| format!("-G{name}={value}"))
             .collect();
-        let mut model = self.verilate(&config.name, "tpt_top", None, &parameters);
+        let mut model = match &self.netlist {
+            Some(netlist) => self.verilate(&config.name, "tpt_top", Source::Netlist(netlist), &[]),
+            None => self.verilate(&config.name, "tpt_top", Source::Rtl, &parameters),
+        };
         model.clients = config.clients();
         let clients = model.clients as usize;
         // The packers of the bridge work with these widths.
@@ -245,19 +269,13 @@ impl Build {
 
     fn flat(&self, top: &str) -> Model {
         let source = self.dir.join(format!("sv/{top}.sv"));
-        let mut model = self.verilate(top, top, Some(&source), &[]);
+        let mut model = self.verilate(top, top, Source::Beside(&source), &[]);
         model.flat = true;
         model
     }
 
     /// Runs `verilator --cc` in an empty directory.
-    fn verilate(
-        &self,
-        name: &str,
-        top: &str,
-        source: Option<&Path>,
-        parameters: &[String],
-    ) -> Model {
+    fn verilate(&self, name: &str, top: &str, source: Source, parameters: &[String]) -> Model {
         let class = format!("Vtpt_{name}");
         let dir = self.out.join(format!("vl_{name}"));
         let _ = fs::remove_dir_all(&dir);
@@ -293,9 +311,17 @@ impl Build {
         if waivers.exists() {
             command.arg("rtl/lint/verilator.vlt");
         }
-        command.args(["-f", "rtl/tpt.f"]);
-        if let Some(source) = source {
-            command.arg(source);
+        match source {
+            Source::Rtl => {
+                command.args(["-f", "rtl/tpt.f"]);
+            }
+            Source::Beside(source) => {
+                command.args(["-f", "rtl/tpt.f"]).arg(source);
+            }
+            Source::Netlist(netlist) => {
+                command.args(["-Wno-lint", "-Wno-style", "tb/gates/dp16kd.v"]);
+                command.arg(netlist);
+            }
         }
         let output = command
             .output()
@@ -312,7 +338,7 @@ impl Build {
         let text = String::from_utf8_lossy(&output.stderr);
         for line in text
             .lines()
-            .filter(|line| source.is_none() && line.starts_with("%Warning"))
+            .filter(|line| matches!(source, Source::Rtl) && line.starts_with("%Warning"))
         {
             println!("cargo:warning={name}: {line}");
         }

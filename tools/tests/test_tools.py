@@ -12,9 +12,12 @@ import unittest
 TOOLS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOOLS))
 
+import btor  # noqa: E402
 import check_docs  # noqa: E402
 import common  # noqa: E402
 import csr  # noqa: E402
+import equiv  # noqa: E402
+import gate_sim  # noqa: E402
 import gen_csr  # noqa: E402
 import gen_formats  # noqa: E402
 import gen_queue  # noqa: E402
@@ -24,6 +27,70 @@ import mutants  # noqa: E402
 import run_all  # noqa: E402
 import run_tests  # noqa: E402
 import testplan  # noqa: E402
+
+
+class Equivalence(unittest.TestCase):
+    """The reader of BTOR2, the solver behind it, the list of proofs."""
+
+    # A register of 4 bits that adds its input: q' = q + i. bad_o: {q is 0, q is not what came in}.
+    ADDER = textwrap.dedent("""
+        1 sort bitvec 1
+        2 sort bitvec 4
+        3 input 2 i ; x.sv:1
+        4 state 2 q
+        5 add 2 4 3
+        6 next 2 4 5
+        7 state 2 last_i
+        8 next 2 7 3
+        9 state 2 last_q
+        10 next 2 9 4
+        11 add 2 9 7
+        12 neq 1 4 11 name
+        13 redor 1 4
+        14 sort bitvec 2
+        15 concat 14 -13 12
+        16 output 15 bad_o
+        17 output 12 differs
+        """)
+
+    def test_what_holds_after_any_state_is_proved(self):
+        self.assertEqual(btor.prove(self.ADDER, 2, 10, "differs"), ("proved", {}))
+
+    def test_the_first_clock_is_any_state(self):
+        self.assertEqual(btor.prove(self.ADDER, 1, 10, "differs")[0], "failed")
+
+    def test_what_does_not_hold_is_shown(self):
+        verdict, detail = btor.prove(self.ADDER, 2, 10, "bad_o")
+        self.assertEqual((verdict, detail["bad_o"]), ("failed", "bit 1"))
+        self.assertIn("i in clock 0", detail)
+
+    def test_unknown_lines_are_refused(self):
+        for line, text in (("18 frobnicate 1 4", "frobnicate"), ("18 init 2 4 3", "initial value"),
+                           ("18 sort array 1 2", "array"), ("18 add 2 4", "cannot read")):
+            with self.assertRaisesRegex(btor.BtorError, text):
+                btor.prove(self.ADDER + line + "\n", 2, 10, "bad_o")
+        with self.assertRaisesRegex(btor.BtorError, "no output nothing"):
+            btor.prove(self.ADDER, 2, 10, "nothing")
+
+    def test_the_status_of_yosys(self):
+        said = "Of those cells {} are proven and {} are unproven.\n"
+        self.assertEqual(equiv.read_status(said.format(7, 0))[0], "proved")
+        self.assertEqual(equiv.read_status(said.format(7, 2)), ("failed", "2 of 9 points differ"))
+        self.assertEqual(equiv.read_status(said.format(0, 0))[0], "error")
+        self.assertEqual(equiv.read_status("")[0], "error")
+
+    def test_every_proof_has_mutants_that_fit(self):
+        self.assertTrue(any(proof.quick for proof in equiv.read_list()))
+
+    def test_a_mutant_that_fits_nowhere_is_refused(self):
+        mutant = {"file": "a.sv", "find": "x", "replace": "y"}
+        with self.assertRaisesRegex(common.ToolError, "2 times in a.sv"):
+            equiv.apply("p", mutant, "x x")
+        self.assertEqual(equiv.apply("p", mutant, "a x"), "a y")
+
+    def test_the_fault_of_the_netlist_fits(self):
+        name, find, _ = gate_sim.FAULT
+        self.assertEqual((TOOLS.parent / name).read_text(encoding="utf-8").count(find), 1)
 
 
 class Package(unittest.TestCase):

@@ -545,6 +545,12 @@ impl MptEntry {
                 self.encoding,
                 Encoding::from_code(self.encoding).is_some(),
             )?;
+            // A physical region has no table, and pages of the largest size.
+            let phys = self.kind == Kind::Phys.code();
+            let inline = !phys || self.level == LEVEL_INLINE;
+            check("level", self.level, inline)?;
+            let largest = !phys || self.log_page == *LOG_PAGE_RANGE.end();
+            check("log_page", self.log_page, largest)?;
         }
         Ok(())
     }

