@@ -8,6 +8,7 @@
 
 use std::collections::hash_map::DefaultHasher;
 use std::env;
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
 use std::hash::{Hash, Hasher};
@@ -25,6 +26,13 @@ const FLAT_TOPS: &[&str] = &[
     "tb_mtt_walker",
 ];
 
+/// The board of `fpga/rtl` in the configuration `small`: a flat model of this name.
+const BOARD: (&str, &str) = ("board", "tpt_board");
+/// Its sources beside those of the unit.
+const BOARD_FILES: &str = "fpga/rtl/board.f";
+/// Parameters of the unit that a board fixes itself.
+const NOT_OF_BOARDS: &[&str] = &["AxiDataW"];
+
 /// Oldest Verilator that is known to accept the RTL.
 const OLDEST: (u32, u32) = (5, 20);
 
@@ -33,10 +41,11 @@ fn main() {
     build.watch();
     let wanted = env::var("TPT_CONFIGS").ok();
     let configs = read_configs(&build.root.join("rtl/configs.toml"));
-    let chosen = |config: &&Config| match &wanted {
-        Some(list) => list.split(',').any(|name| name.trim() == config.name),
+    let named = |known: &str| match &wanted {
+        Some(list) => list.split(',').any(|name| name.trim() == known),
         None => true,
     };
+    let chosen = |config: &&Config| named(&config.name);
     // All at once: each Verilator is one thread, and they take seconds.
     let models: Vec<Model> = thread::scope(|scope| {
         let build = &build;
@@ -48,7 +57,11 @@ fn main() {
             .iter()
             .filter(|top| build.dir.join(format!("sv/{top}.sv")).exists())
             .map(|top| scope.spawn(move || build.flat(top)));
-        let running: Vec<_> = tops.chain(flats).collect();
+        let small = configs.iter().find(|config| config.name == "small");
+        let board = small
+            .filter(|_| named(BOARD.0))
+            .map(|config| scope.spawn(move || build.board(config)));
+        let running: Vec<_> = tops.chain(flats).chain(board).collect();
         running
             .into_iter()
             .map(|job| job.join().unwrap_or_else(|_| process::exit(1)))
@@ -164,7 +177,9 @@ impl Build {
         for path in ["build.rs", "src/lib.rs", "cpp", "sv"] {
             println!("cargo:rerun-if-changed={path}");
         }
-        println!("cargo:rerun-if-changed={}", self.root.join("rtl").display());
+        for path in ["rtl", "fpga/rtl"] {
+            println!("cargo:rerun-if-changed={}", self.root.join(path).display());
+        }
     }
 
     fn top(&self, config: &Config) -> Model {
@@ -173,7 +188,7 @@ impl Build {
             .iter()
             .map(|(name, value)| format!("-G{name}={value}"))
             .collect();
-        let mut model = self.verilate(&config.name, "tpt_top", None, &parameters);
+        let mut model = self.verilate(&config.name, "tpt_top", &[], &parameters);
         model.clients = config.clients();
         let clients = model.clients as usize;
         // The packers of the bridge work with these widths.
@@ -200,7 +215,20 @@ impl Build {
 
     fn flat(&self, top: &str) -> Model {
         let source = self.dir.join(format!("sv/{top}.sv"));
-        let mut model = self.verilate(top, top, Some(&source), &[]);
+        let mut model = self.verilate(top, top, &[source.into()], &[]);
+        model.flat = true;
+        model
+    }
+
+    fn board(&self, config: &Config) -> Model {
+        let parameters: Vec<String> = config
+            .parameters
+            .iter()
+            .filter(|(name, _)| !NOT_OF_BOARDS.contains(&name.as_str()))
+            .map(|(name, value)| format!("-G{name}={value}"))
+            .collect();
+        let files = ["-f".into(), BOARD_FILES.into()];
+        let mut model = self.verilate(BOARD.0, BOARD.1, &files, &parameters);
         model.flat = true;
         model
     }
@@ -210,7 +238,7 @@ impl Build {
         &self,
         name: &str,
         top: &str,
-        source: Option<&Path>,
+        more: &[OsString],
         parameters: &[String],
     ) -> Model {
         let class = format!("Vtpt_{name}");
@@ -249,9 +277,7 @@ impl Build {
             command.arg("rtl/lint/verilator.vlt");
         }
         command.args(["-f", "rtl/tpt.f"]);
-        if let Some(source) = source {
-            command.arg(source);
-        }
+        command.args(more);
         let output = command
             .output()
             .unwrap_or_else(|error| panic!("cannot run {}: {error}", self.verilator.display()));
@@ -267,7 +293,7 @@ impl Build {
         let text = String::from_utf8_lossy(&output.stderr);
         for line in text
             .lines()
-            .filter(|line| source.is_none() && line.starts_with("%Warning"))
+            .filter(|line| more.is_empty() && line.starts_with("%Warning"))
         {
             println!("cargo:warning={name}: {line}");
         }
