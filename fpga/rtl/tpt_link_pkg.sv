@@ -19,8 +19,8 @@ package tpt_link_pkg;
   localparam logic [7:0] LinkVersion = 8'd1;
 
   // Byte stuffing, as in RFC 1662: Flag and Escape inside a frame become Escape, byte ^ EscapeXor.
-  localparam logic [7:0] LinkFlag      = 8'h7e;
-  localparam logic [7:0] LinkEscape    = 8'h7d;
+  localparam logic [7:0] LinkFlag      = 8'h7e;  // ends a frame and begins the next one
+  localparam logic [7:0] LinkEscape    = 8'h7d;  // the next byte is inverted in EscapeXor
   localparam logic [7:0] LinkEscapeXor = 8'h20;
 
   /// Bytes of sequence number and payload in a frame, at most, in either direction.
@@ -28,7 +28,7 @@ package tpt_link_pkg;
   /// Bytes of the CRC.
   localparam int unsigned LinkCrcBytes = 4;
 
-  /// CRC-32 (reflected, polynomial 0x04c11db7), begins with all ones, sent inverted, low byte first.
+  /// CRC-32 (reflected, polynomial 0x04c11db7): begins with ones, sent inverted, low byte first.
   localparam logic [31:0] LinkCrcPoly  = 32'hedb8_8320;
   localparam logic [31:0] LinkCrcStart = 32'hffff_ffff;
   /// What is left when the CRC itself has gone through.
