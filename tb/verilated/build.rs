@@ -234,13 +234,7 @@ impl Build {
     }
 
     /// Runs `verilator --cc` in an empty directory.
-    fn verilate(
-        &self,
-        name: &str,
-        top: &str,
-        more: &[OsString],
-        parameters: &[String],
-    ) -> Model {
+    fn verilate(&self, name: &str, top: &str, more: &[OsString], parameters: &[String]) -> Model {
         let class = format!("Vtpt_{name}");
         let dir = self.out.join(format!("vl_{name}"));
         let _ = fs::remove_dir_all(&dir);

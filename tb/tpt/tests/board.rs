@@ -194,10 +194,7 @@ fn what_is_malformed_is_refused() {
     let short = &write_mem(0, &[1, 2, 3])[..6];
     assert_eq!(rig.next(short), Some(vec![status::SHORT]));
     assert_eq!(rig.next(&[op::DONE, 2, 0, 0]), Some(vec![status::RANGE]));
-    assert_eq!(
-        rig.next(&[op::RESPONSES, 0, 33]),
-        Some(vec![status::RANGE])
-    );
+    assert_eq!(rig.next(&[op::RESPONSES, 0, 33]), Some(vec![status::RANGE]));
     // Answers that do not fit into a reply: three of 257 bytes do, the fourth does not.
     let ops = [0; 4].map(|_| read_mem(0, 256)).concat();
     let reply = rig.next(&ops).expect("an answer");
@@ -205,8 +202,14 @@ fn what_is_malformed_is_refused() {
     // A register that is not there, one that is, and one that cannot be.
     let id = rig.next(&[op::READ_CSR, 0, 0]).expect("an answer");
     assert_eq!((id.len(), id[0]), (5, status::OK));
-    assert_eq!(rig.next(&[op::READ_CSR, 0xfc, 0x0f]).map(|r| r[0]), Some(status::BUS));
-    assert_eq!(rig.next(&[op::READ_CSR, 0, 0x10]), Some(vec![status::RANGE]));
+    assert_eq!(
+        rig.next(&[op::READ_CSR, 0xfc, 0x0f]).map(|r| r[0]),
+        Some(status::BUS)
+    );
+    assert_eq!(
+        rig.next(&[op::READ_CSR, 0, 0x10]),
+        Some(vec![status::RANGE])
+    );
     // An empty frame only shows that the board is there.
     let sequence = rig.sequence.wrapping_add(1);
     rig.sequence = sequence;
@@ -233,10 +236,7 @@ fn a_repeated_frame_is_answered_again_and_not_done_again() {
     assert_eq!(beats.len(), 2 + 3 * (1 + gen::RSP_BYTES), "{beats:02x?}");
     // Taken once, they stay in the reply however often it is asked for.
     assert_eq!(rig.again(&[op::RESPONSES, 1, 20]), Some(beats));
-    assert_eq!(
-        rig.next(&[op::RESPONSES, 1, 20]),
-        Some(vec![status::OK, 0])
-    );
+    assert_eq!(rig.next(&[op::RESPONSES, 1, 20]), Some(vec![status::OK, 0]));
     assert_eq!(rig.counters()[3], 7);
 }
 
@@ -266,7 +266,7 @@ fn damaged_frames_are_dropped_and_counted() {
     let ops = write_mem(0x10, &[0x11, 0x7e, 0x7d, 0x5e]);
     let mut bad = 0;
     let mut check = |rig: &mut Rig, what: &str, line: &[(u8, bool)]| {
-        assert_eq!(rig.bits(line, 4000), [vec![]; 0], "{what}");
+        assert!(rig.bits(line, 4000).is_empty(), "{what}: an answer");
         bad += 1;
         assert_eq!(rig.counters()[1], bad, "{what}");
     };
@@ -329,7 +329,10 @@ fn frames_back_to_back_are_done_or_dropped_as_a_whole() {
         assert_eq!(frames[0][0], first);
         rig.sequence = second;
         let done = vec![second, status::OK];
-        assert!(frames[1..].is_empty() || frames[1..] == [done.clone()], "{frames:02x?}");
+        assert!(
+            frames[1..].is_empty() || frames[1..] == [done.clone()],
+            "{frames:02x?}"
+        );
         assert_eq!(rig.talk(&two), Some(done));
         let read = rig.next(&read_mem(n.into(), 1));
         assert_eq!(read, Some(vec![status::OK, n ^ 0x55]));
@@ -409,10 +412,27 @@ fn text(bytes: &[u8]) -> String {
 fn assert_all_kinds(json: &serde_json::Value) {
     let refused = json["by_syndrome"].as_object().expect("syndromes");
     for name in [
-        "KEY_INDEX", "KEY_STATE", "KEY_TAG", "PD", "QP", "RIGHTS", "WRAP", "BOUNDS", "ALIGN", "LENGTH",
-        "MTT_ABSENT", "MTT_BAD", "BUS", "MPT_BAD", "DISABLED", "TAG_BUSY",
+        "KEY_INDEX",
+        "KEY_STATE",
+        "KEY_TAG",
+        "PD",
+        "QP",
+        "RIGHTS",
+        "WRAP",
+        "BOUNDS",
+        "ALIGN",
+        "LENGTH",
+        "MTT_ABSENT",
+        "MTT_BAD",
+        "BUS",
+        "MPT_BAD",
+        "DISABLED",
+        "TAG_BUSY",
     ] {
-        assert!(refused.contains_key(name), "{name} is missing in {refused:?}");
+        assert!(
+            refused.contains_key(name),
+            "{name} is missing in {refused:?}"
+        );
     }
 }
 
@@ -429,7 +449,13 @@ fn the_simulated_board_agrees_in_everything() {
 #[test]
 fn noise_is_overcome_by_sending_again() {
     let out = tpt(&[
-        "sim", "--requests", "80", "--noise", "flip=400,drop=400", "--json", "-",
+        "sim",
+        "--requests",
+        "80",
+        "--noise",
+        "flip=400,drop=400",
+        "--json",
+        "-",
     ]);
     assert!(out.status.success(), "{}", text(&out.stderr));
     let json: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
@@ -450,7 +476,10 @@ fn bad_ports_and_options_are_errors() {
     for (arguments, expected) in [
         (&["/dev/null"][..], "cannot be set"),
         (&["/nowhere/tty"][..], "cannot be opened"),
-        (&["/dev/null", "--noise", "flip=1"][..], "no simulated board"),
+        (
+            &["/dev/null", "--noise", "flip=1"][..],
+            "no simulated board",
+        ),
         (&["sim", "--noise", "flop=1"][..], "expected a list"),
         (&["sim", "--requests", "0"][..], "--requests"),
     ] {

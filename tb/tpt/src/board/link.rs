@@ -326,20 +326,13 @@ impl<L: Line> Link<L> {
         let is_it = |reply: &[u8]| {
             reply.len() == 1 + answer && reply[1] == status::OK && reply[2..6] == hello[2..]
         };
-        let reply = link.exchange(&hello, answer, is_it)?.ok_or({
-            let LinkStats {
-                damaged, strange, ..
-            } = link.stats;
-            LinkError::NoBoard {
+        let Some(reply) = link.exchange(&hello, answer, is_it)? else {
+            return Err(LinkError::NoBoard {
                 tries: TRIES,
-                damaged,
-                strange,
+                damaged: link.stats.damaged,
+                strange: link.stats.strange,
                 baud,
-            }
-        });
-        let reply = match reply {
-            Ok(reply) => reply,
-            Err(error) => return Err(error),
+            });
         };
         link.identity = identify(&reply[6..])?;
         Ok(link)

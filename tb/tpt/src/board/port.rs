@@ -521,7 +521,7 @@ impl BoardPort {
                 ..access.request
             };
             batch.request(access.client, &packed(&request.pack()));
-            plan.push(Planned::Request(access.client));
+            plan.push(Planned::Request);
             waiting.pop_front();
             let stream = request.stream & STREAM_MASK;
             client.order.entry(stream).or_default().push_back(tag);
@@ -551,7 +551,7 @@ impl BoardPort {
         for (planned, reply) in plan.iter().zip(&replies) {
             match (planned, reply) {
                 (Planned::Done, Reply::Done(_)) => moved = true,
-                (Planned::Request(_), Reply::Done(_)) => {
+                (Planned::Request, Reply::Done(_)) => {
                     accepted += 1;
                     moved = true;
                 }
@@ -561,14 +561,16 @@ impl BoardPort {
                         self.beat(*client, beat, now, answers)?;
                     }
                 }
-                (Planned::Request(_), Reply::Refused(gen::status::BUSY)) => {}
+                (Planned::Request, Reply::Refused(gen::status::BUSY)) => {}
                 (_, Reply::Refused(status)) => {
                     return Err(mismatch(format!(
                         "the board refuses an operation on a client: status {status}"
                     )))
                 }
                 (_, reply) => {
-                    return Err(TargetError::Failed(format!("a reply of a wrong kind: {reply:?}")))
+                    return Err(TargetError::Failed(format!(
+                        "a reply of a wrong kind: {reply:?}"
+                    )))
                 }
             }
         }
@@ -707,7 +709,7 @@ impl BoardPort {
 #[derive(Debug, Clone, Copy)]
 enum Planned {
     Done,
-    Request(#[allow(dead_code)] u8),
+    Request,
     Beats(usize),
 }
 
@@ -748,7 +750,10 @@ impl Port for BoardPort {
         let count = batch.len();
         let answers = self.send(requests, |port, accepted| {
             // Not more than the queue holds at a time: each is finished before the next one.
-            while posted.front().is_some_and(|p| p.after.min(count) <= accepted) {
+            while posted
+                .front()
+                .is_some_and(|p| p.after.min(count) <= accepted)
+            {
                 if let Some(p) = posted.pop_front() {
                     let id = port.submit(mem, &p.command, None)?;
                     ids.push((p.command, id));

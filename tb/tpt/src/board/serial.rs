@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fs::{flock, FlockOperation, Mode, OFlags};
-use rustix::termios::{tcflush, tcgetattr, tcsetattr, ControlModes, OptionalActions, QueueSelector};
+use rustix::termios::{
+    tcflush, tcgetattr, tcsetattr, ControlModes, OptionalActions, QueueSelector,
+};
 use thiserror::Error;
 
 /// A serial port cannot be used, or not any more.
@@ -70,6 +72,24 @@ pub trait Line {
     /// Time that passes between the last byte that is sent and the first one of the answer, at most,
     /// besides the time that bytes take.
     fn turnaround(&self) -> Duration;
+}
+
+impl<L: Line + ?Sized> Line for Box<L> {
+    fn send(&mut self, bytes: &[u8]) -> Result<(), LineError> {
+        (**self).send(bytes)
+    }
+
+    fn receive(&mut self, to: &mut Vec<u8>) -> Result<(), LineError> {
+        (**self).receive(to)
+    }
+
+    fn now(&self) -> Duration {
+        (**self).now()
+    }
+
+    fn turnaround(&self) -> Duration {
+        (**self).turnaround()
+    }
 }
 
 /// A serial port in raw mode.

@@ -55,7 +55,9 @@ impl std::str::FromStr for Noise {
             };
             let share = |text: &str| match number(text)? {
                 n @ 0..=1_000_000 => Ok(n as u32),
-                _ => Err(format!("{part:?}: more than a million of a million; {expected}")),
+                _ => Err(format!(
+                    "{part:?}: more than a million of a million; {expected}"
+                )),
             };
             match name {
                 "flip" => noise.flip = share(value)?,
@@ -286,34 +288,46 @@ impl SimBoard {
         // Held open, so that the other side does not hang up while no host has it open.
         let holder = rustix::fs::open(&path, OFlags::RDWR | OFlags::NOCTTY, Mode::empty())
             .map_err(|e| system("open", e))?;
-        let board = Board::new(seed)?;
         let shared = Arc::new(Shared::default());
-        let mut shovel = Shovel {
-            board,
-            noise,
-            random: seed ^ 0x006e_6f69_7365,
-            master: Some(master),
-            holder: Some(holder),
-            shared: shared.clone(),
-            to_board: VecDeque::new(),
-            to_host: VecDeque::new(),
-        };
+        let theirs = shared.clone();
+        // A model stays in its thread.
         let thread = std::thread::spawn(move || {
-            if let Err(e) = shovel.run() {
-                let text = match e {
-                    LineError::Board(text) => text,
-                    other => other.to_string(),
+            let run = || {
+                let mut shovel = Shovel {
+                    board: Board::new(seed)?,
+                    noise,
+                    random: seed ^ 0x006e_6f69_7365,
+                    master: Some(master),
+                    holder: Some(holder),
+                    shared: theirs.clone(),
+                    to_board: VecDeque::new(),
+                    to_host: VecDeque::new(),
                 };
-                if let Ok(mut failed) = shovel.shared.failed.lock() {
-                    *failed = Some(text);
-                }
+                shovel.run()
+            };
+            let text = match run() {
+                Ok(()) => return,
+                Err(LineError::Board(text)) => text,
+                Err(other) => other.to_string(),
+            };
+            if let Ok(mut failed) = theirs.failed.lock() {
+                *failed = Some(text);
             }
         });
-        Ok(Arc::new(Self {
+        let board = Self {
             path,
             shared,
             thread: Some(thread),
-        }))
+        };
+        let start = Instant::now();
+        while board.shared.clocks.load(Ordering::Relaxed) == 0 {
+            board.check()?;
+            if start.elapsed() > HANG {
+                return Err(LineError::Board("no clock after its start".into()));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(Arc::new(board))
     }
 
     fn check(&self) -> Result<(), LineError> {
