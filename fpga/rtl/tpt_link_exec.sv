@@ -121,6 +121,7 @@ module tpt_link_exec
     StOp,        // the next operation is being read
     StOpByte,    // it is there
     StArgs,      // operands are being read
+    StCheck,     // may it be done?
     StDo,        // begin it
     StPush,      // bytes of the answer
     StReadMem, StReadWait,
@@ -172,8 +173,8 @@ module tpt_link_exec
   logic [8:0] mem_bytes;
   assign mem_bytes = (arg(args_q, 0) == 8'd0) ? 9'd256 : {1'b0, arg(args_q, 0)};
 
-  // What stands against the operation
-  logic [7:0]     refuse;
+  // What stands against the operation, known a clock ahead
+  logic [7:0]     refuse, refuse_q;
   logic [TxW-1:0] need;    // bytes of the answer, at most
   always_comb begin
     refuse = LinkOk;
@@ -244,6 +245,9 @@ module tpt_link_exec
   for (genvar c = 0; c < NumClients; c++) begin : g_client
     assign client_hot[c] = 32'(client_q) == c;
   end
+  // The unit must not see a clock without its reset, so this has a value from the start.
+  logic       unit_rst_nq;
+  initial unit_rst_nq = 1'b0;
   logic       aw_left_q, w_left_q;  // address, data of a register write still to be taken
   rsp_t       beat;
   always_comb begin
@@ -263,7 +267,7 @@ module tpt_link_exec
   assign first_hello = frame_data_i == LinkHello && frame_len_i > RxW'(1);
   assign in_order    = synced_q && new_seq_q == 8'(seq_q + 8'd1);
   assign good      = state_q == StSend;
-  assign hello     = state_q == StDo && op_q == LinkHello && refuse == LinkOk;
+  assign hello     = state_q == StDo && op_q == LinkHello && refuse_q == LinkOk;
   assign repeated  = state_q == StJudge && synced_q && new_seq_q == seq_q && !first_hello;
   assign strange   = state_q == StJudge && !first_hello && !repeated && !in_order;
 
@@ -279,11 +283,11 @@ module tpt_link_exec
       timer_q     <= '0;
       poison_o    <= 1'b0;
       enabled_q   <= 1'b0;
-      unit_rst_no <= 1'b0;
+      unit_rst_nq <= 1'b0;
       aw_left_q   <= 1'b0;
       w_left_q    <= 1'b0;
     end else begin
-      unit_rst_no <= state_q != StReset;
+      unit_rst_nq <= state_q != StReset;
       timer_q     <= timer_q + 1'b1;
       unique case (state_q)
         StIdle: begin
@@ -324,7 +328,7 @@ module tpt_link_exec
           // One clock for the address, one for the byte.
           timer_q <= '0;
           if (args_left_q == 5'd0) begin
-            state_q <= StDo;
+            state_q <= StCheck;
           end else if (!more) begin
             out_left_q <= 5'd1;
             after_q    <= StSend;
@@ -336,12 +340,13 @@ module tpt_link_exec
             timer_q <= TimerW'(1);
           end
         end
+        StCheck: state_q <= StDo;
         StDo: begin
           timer_q    <= '0;
           out_left_q <= 5'd1;
           state_q    <= StPush;
           after_q    <= StOp;
-          if (refuse != LinkOk) begin
+          if (refuse_q != LinkOk) begin
             after_q <= StSend;
           end else begin
             unique case (op_q)
@@ -477,6 +482,7 @@ module tpt_link_exec
   always_ff @(posedge clk_i) begin
     if (state_q == StFirst) new_seq_q <= frame_data_i;
     if (state_q == StOpByte) op_q <= frame_data_i;
+    if (state_q == StCheck) refuse_q <= refuse;
     if (state_q == StArgs && timer_q[0]) args_q <= {frame_data_i, args_q[8*MaxArgs-1:8]};
     if (state_q == StDo) begin
       client_q <= arg_client[1:0];
@@ -487,7 +493,7 @@ module tpt_link_exec
         LinkFill:                  count_q <= {arg(args_q, 1), arg(args_q, 2)};
         default:                   count_q <= 16'(arg(args_q, 0));
       endcase
-      if (op_q == LinkPoison && refuse == LinkOk) poison_line_o <= arg_off4[OffW-1:ByteW];
+      if (op_q == LinkPoison && refuse_q == LinkOk) poison_line_o <= arg_off4[OffW-1:ByteW];
     end
     if (state_q == StWriteByte) byte_q <= frame_data_i;
     if ((state_q == StReadMem || state_q == StWriteWait) && mem_ready_i) begin
@@ -506,10 +512,10 @@ module tpt_link_exec
       StPush:     out_q <= {8'd0, out_q[127:8]};
       StJudge:    out_q <= 128'(LinkSequence);
       StArgs:     out_q <= 128'(LinkShort);
-      StDo:       out_q <= (op_q == LinkHello && refuse == LinkOk) ?
-                           {88'd0, args_q[8*MaxArgs-1 -: 32], refuse} :
+      StDo:       out_q <= (op_q == LinkHello && refuse_q == LinkOk) ?
+                           {88'd0, args_q[8*MaxArgs-1 -: 32], refuse_q} :
                            {32'd0, counter_q[4], counter_q[3], counter_q[2], counter_q[1],
-                            counter_q[0], flags, refuse};
+                            counter_q[0], flags, refuse_q};
       StReadWait: out_q <= 128'(byte_q);
       StWriteMem: out_q <= 128'(LinkShort);
       StCsrRead:  out_q <= {88'd0, csr_rdata_i,
@@ -560,8 +566,9 @@ module tpt_link_exec
   assign done_valid_o = (state_q == StDone) ? client_hot : '0;
   assign done_o       = TagW'({arg(args_q, 0), arg(args_q, 1)});
 
-  assign good_o    = good;
-  assign enabled_o = enabled_q;
+  assign unit_rst_no = unit_rst_nq;
+  assign good_o      = good;
+  assign enabled_o   = enabled_q;
 
   // ---------------------------------------------------------------------------------------------
   // The reply
