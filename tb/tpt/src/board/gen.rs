@@ -77,16 +77,10 @@ pub mod status {
         ("BAD_OP", "there is no such operation"),
         ("SHORT", "the frame ends inside the operation"),
         ("RANGE", "no such client, or outside of the memory"),
-        (
-            "ROOM",
-            "the answer may not fit into the reply any more; nothing was done",
-        ),
+        ("ROOM", "the answer may not fit into the reply any more; nothing was done"),
         ("BUS", "the register answered with an error"),
         ("TIMEOUT", "the unit did not answer"),
-        (
-            "SEQUENCE",
-            "in place of all answers: not the next number; begin with LinkHello",
-        ),
+        ("SEQUENCE", "in place of all answers: not the next number; begin with LinkHello"),
     ];
 }
 

@@ -5,6 +5,7 @@
 //! serial line. Every answer is compared with the golden reference.
 
 pub mod frame;
+#[rustfmt::skip]
 pub mod gen;
 pub mod link;
 pub mod port;
