@@ -15,7 +15,6 @@ use tpt_driver::{
 use tpt_golden::frames::Translation;
 use tpt_golden::host::{AllocMode, Host, HostConfig, PhysRange};
 use tpt_golden::mem::PhysMem;
-use tpt_golden::regs::{self, counter};
 use tpt_golden::types::{Beat, Command, Completion, Request, Status, Syndrome};
 use tpt_golden::unit::{Beats, Conditions, Golden, Outcome, Region};
 
@@ -861,23 +860,9 @@ impl Port for BoardPort {
         flipped.map_err(|error| self.access_error(&error))
     }
 
+    // Of no use without the clocks that they belong to.
     fn counters(&mut self, _mem: &mut PhysMem) -> Result<Option<Counters>, TargetError> {
-        let mut values = [0u64; counter::COUNT];
-        for (n, value) in values.iter_mut().enumerate() {
-            let read = self.platform.read32(regs::COUNTERS + 4 * n as u16);
-            *value = read.map_err(|error| self.access_error(&error))?.into();
-        }
-        Ok(Some(Counters {
-            clocks: 0,
-            requests: values[counter::REQUESTS],
-            mpt_hits: values[counter::MPT_HIT],
-            mpt_misses: values[counter::MPT_MISS],
-            mtt_hits: values[counter::MTT_HIT],
-            mtt_misses: values[counter::MTT_MISS],
-            mpt_reads: values[counter::MPT_READ],
-            mtt_reads: values[counter::MTT_READ],
-            beats: values[counter::SEGMENTS],
-        }))
+        Ok(None)
     }
 
     fn clock(&self) -> Option<u64> {
