@@ -68,10 +68,10 @@ module tpt_uart_rx #(
       phase_q <= {1'b0, phase_q[15:0]} + {1'b0, Step};
       unique case (state_q)
         StIdle: begin
-          // The samples of the majority are a clock late in the middle, so is the start of a bit.
+          // By the majority, too: a needle of one clock begins nothing.
           phase_q <= 17'h08000;
           count_q <= '0;
-          if (!last_q[0]) state_q <= StBits;
+          if (!bit_value) state_q <= StBits;
         end
         StBits: begin
           if (phase_q[16]) begin

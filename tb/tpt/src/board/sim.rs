@@ -25,7 +25,7 @@ pub const BAUD: u32 = 3_000_000;
 /// Name of the model.
 const MODEL: &str = "board";
 
-/// What happens to bytes on the line. Times are simulated, from the start of the board on.
+/// What happens to bytes on the line. Times are simulated, from the first byte of a host on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Noise {
     /// Of a million bytes so many have a flipped bit.
@@ -302,6 +302,7 @@ impl SimBoard {
                     shared: theirs.clone(),
                     to_board: VecDeque::new(),
                     to_host: VecDeque::new(),
+                    first: None,
                 };
                 shovel.run()
             };
@@ -403,6 +404,8 @@ struct Shovel {
     shared: Arc<Shared>,
     to_board: VecDeque<u8>,
     to_host: VecDeque<u8>,
+    /// Clock of the first byte.
+    first: Option<u64>,
 }
 
 impl Shovel {
@@ -419,9 +422,15 @@ impl Shovel {
         (self.random >> 16) % 1_000_000 < u64::from(of_a_million)
     }
 
+    /// Microseconds since the first byte.
+    fn time(&self) -> u64 {
+        let first = self.first.unwrap_or(u64::MAX);
+        self.board.clocks().saturating_sub(first) / (CLOCK_HZ / 1_000_000)
+    }
+
     /// What becomes of a byte on the line.
     fn through(&mut self, byte: u8) -> Option<u8> {
-        let now = self.board.clocks() / (CLOCK_HZ / 1_000_000);
+        let now = self.time();
         if let Some((from, time)) = self.noise.pull {
             if now >= from && now - from < time {
                 return None;
@@ -465,7 +474,7 @@ impl Shovel {
 
     /// Moves bytes between the terminal and the queues.
     fn look(&mut self) -> Result<(), LineError> {
-        let now = self.board.clocks() / (CLOCK_HZ / 1_000_000);
+        let now = self.time();
         if self.noise.unplug.is_some_and(|at| now >= at) {
             self.master = None;
             self.holder = None;
@@ -481,7 +490,10 @@ impl Shovel {
         if self.to_board.len() < 64 {
             let mut bytes = [0; 256];
             match rustix::io::read(master, &mut bytes) {
-                Ok(n) => self.to_board.extend(&bytes[..n]),
+                Ok(n) => {
+                    self.first.get_or_insert(self.board.clocks());
+                    self.to_board.extend(&bytes[..n]);
+                }
                 Err(e) if quiet(e) => {}
                 Err(e) => return Err(LineError::Board(format!("pseudo-terminal: {e}"))),
             }
