@@ -27,6 +27,10 @@ JOBS ?= 2
 # Seed of that choice, and of the faults.
 SEED ?= 1
 
+# Board of `make bitstream`, see fpga/boards.toml; port of `make board`.
+BOARD ?= ulx3s
+PORT ?= /dev/ttyUSB0
+
 SCENARIO := scenarios/source-text.tpt
 # What `make run` replays: a perftest, a UCX and an Open MPI trace, and the recorded verdicts.
 RUN_TRACES := data/traces/pt_write_bw_s65536_q8_mrperqp.jsonl.gz \
@@ -101,6 +105,22 @@ campaign: build ## the same by numbers, in shards (FIRST=0 LAST=999 JOBS=2)
 	@mkdir -p build
 	$(TPT) campaign --seeds $(FIRST)..$$(($(LAST) + 1)) --jobs $(JOBS) --json build/campaign.json
 
+.PHONY: board-sim
+board-sim: build ## registration, traffic and refusals on the simulated board, over its serial line
+	$(TPT) board --port sim
+
+.PHONY: board
+board: build ## the same on a real board (PORT=/dev/ttyUSB0)
+	$(TPT) board --port $(PORT)
+
+.PHONY: bitstream
+bitstream: setup ## bitstream of a board, with clock and area (BOARD=ulx3s); docs/board.md
+	$(PY) tools/bitstream.py --board $(BOARD)
+
+.PHONY: bitstream-smoke
+bitstream-smoke: setup ## the same with a reduced unit: that RTL, pins and tools go together
+	$(PY) tools/bitstream.py --board $(BOARD) --smoke
+
 .PHONY: lint
 lint: setup ## RTL with Verilator, Yosys and Verible in every configuration; clippy; style
 	$(PY) tools/lint.py
@@ -126,6 +146,7 @@ docs: setup ## API documentation, and check of the pages in docs/
 	$(PY) tools/testplan.py --check
 	$(PY) tools/gen_queue.py --check
 	$(PY) tools/gen_formats.py --check
+	$(PY) tools/gen_link.py --check
 	$(PY) tools/draw.py --check
 	$(PY) tools/plot.py --check
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(BUILD_FLAGS) --no-deps

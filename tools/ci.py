@@ -38,6 +38,7 @@ STEPS = [
     Step("registers", [PY, "tools/gen_csr.py", "--check"], 120),
     Step("queue header", [PY, "tools/gen_queue.py", "--check"], 60),
     Step("tables", [PY, "tools/gen_formats.py", "--check"], 60),
+    Step("link", [PY, "tools/gen_link.py", "--check"], 60),
     Step("drawings", [PY, "tools/draw.py", "--check"], 60),
     Step("plots", [PY, "tools/plot.py", "--check"], 60),
     Step("packages", [PY, "tools/gen_packages.py", "--check"], 60),
@@ -47,6 +48,7 @@ STEPS = [
     Step("build", [CARGO, "build", "--release", "--workspace", "--locked"], 1500),
     Step("test", [PY, "tools/run_tests.py", "--timeout", "1500"], 1600),
     Step("run", ["make", "--no-print-directory", "run"], 600),
+    Step("board", ["make", "--no-print-directory", "board-sim"], 300),
     Step("faults", ["make", "--no-print-directory", "faults-quick"], 300),
     Step("bench", ["make", "--no-print-directory", "bench-quick"], 180),
     # These two build the models anew, in a profile of their own: one is enough.
@@ -55,6 +57,7 @@ STEPS = [
     Step("api docs", [CARGO, "doc", "--release", "--workspace", "--no-deps"], 600,
          RUSTDOCFLAGS="-D warnings", TPT_CONFIGS="small"),
     Step("synthesis", [PY, "tools/synth.py", "--config", "small"], 900),
+    Step("bitstream", ["make", "--no-print-directory", "bitstream-smoke"], 900),
     Step("fusesoc", [PY, "tools/package_build.py", "--only", "fusesoc"], 300),
     Step("bender", [PY, "tools/package_build.py", "--only", "bender"], 900),
     Step("portability", [PY, "tools/route.py", "nexus", "xcup", "--timeout", "900"], 1200),

@@ -62,19 +62,36 @@ def configs(root=ROOT):
         return tomllib.load(file)
 
 
-def file_list(root=ROOT):
-    """Source files of rtl/tpt.f in order of compilation, relative to the root."""
-    path = root / "rtl" / "tpt.f"
+def file_list(root=ROOT, name="rtl/tpt.f"):
+    """Source files of a list in order of compilation, relative to the root."""
+    path = root / name
     if not path.exists():
-        raise ToolError("rtl/tpt.f (the list of source files) does not exist")
+        raise ToolError(f"{name} (a list of source files) does not exist")
     files = []
     for number, line in enumerate(path.read_text().splitlines(), 1):
         line = re.sub(r"(//|#).*", "", line).strip()
         if not line or line.startswith(("+incdir+", "-I")):
             continue
         if not (root / line).exists():
-            raise ToolError(f"rtl/tpt.f:{number}: {line} does not exist")
+            raise ToolError(f"{name}:{number}: {line} does not exist")
         files.append(line)
+    return files
+
+
+def boards(root=ROOT):
+    """Boards of fpga/boards.toml: {name: description}."""
+    with open(root / "fpga" / "boards.toml", "rb") as file:
+        return tomllib.load(file)
+
+
+def board_files(board=None, root=ROOT):
+    """Sources of tpt_board, or of the top of a board, in order of compilation."""
+    files = [file for file in file_list(root) if not file.endswith("/tpt_top.sv")]
+    files += file_list(root, "fpga/rtl/board.f")
+    for file in board["files"] if board else []:
+        if not (root / file).exists():
+            raise ToolError(f"fpga/boards.toml: {file} does not exist")
+        files.append(file)
     return files
 
 

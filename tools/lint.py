@@ -5,7 +5,8 @@
 For every configuration of rtl/configs.toml: Verilator (-Wall, warnings are errors) with
 --lint-only and with --cc, and Yosys (read_slang, `check -assert`). For every file: Verible, one
 module per file with the file's name, and the house style (no tabs, no blanks at line ends, at most
-100 columns, a final newline). For every waiver: its reason.
+100 columns, a final newline). For every board: its top. For every
+waiver: its reason.
 
     tools/lint.py [--config NAME]... [--only verilator|yosys|verible|style]... [--jobs N]
 """
@@ -121,6 +122,10 @@ def lint_style():
     for path in sorted((ROOT / "rtl").rglob("*.sv")):
         if str(path.relative_to(ROOT)) not in listed:
             problems.append(f"rtl/tpt.f: {path.relative_to(ROOT)} is missing")
+    listed = {file for board in common.boards().values() for file in common.board_files(board)}
+    for path in sorted((ROOT / "fpga").rglob("*.sv")):
+        if str(path.relative_to(ROOT)) not in listed:
+            problems.append(f"fpga: {path.relative_to(ROOT)} is in no board of fpga/boards.toml")
     return not problems, "ok" if not problems else f"{len(problems)} problems", "\n".join(problems)
 
 
@@ -141,8 +146,10 @@ def jobs(names, only):
     out = []
     if "style" in only:
         out.append(("style", "all sources", lint_style))
+    of_boards = {file for board in common.boards().values()
+                 for file in common.board_files(board)} - set(files)
     if "verible" in only:
-        for file in sorted({*files, *wrappers()}):
+        for file in sorted({*files, *wrappers(), *of_boards}):
             out.append(("verible", file, lambda file=file: lint_verible(file)))
     for name, parameters in chosen.items():
         if "verilator" in only:
@@ -158,6 +165,20 @@ def jobs(names, only):
         if "verilator" in only:
             out.append(("verilator --lint-only", top, lambda w=wrapper, t=top: lint_verilator(
                 t, wrapper_package_first(files) + [w], {}, "wrapper", "--lint-only")))
+    # The board with the unit of its configuration, and the top of every board.
+    for name, board in common.boards().items():
+        parameters = {key: value for key, value in known[board["config"]].items()
+                      if key != "AxiDataW"}
+        for top in ("tpt_board", board["top"]):
+            sources = common.board_files(board if top != "tpt_board" else None)
+            if "verilator" in only:
+                out.append(("verilator --lint-only", f"{top} {board['config']}",
+                            lambda t=top, s=sources, p=parameters, n=name:
+                            lint_verilator(t, s, p, n, "--lint-only")))
+        if "yosys" in only:
+            out.append(("yosys check", board["top"],
+                        lambda t=board["top"], s=sources, p=parameters, n=name:
+                        lint_yosys(t, s, p, n)))
     return out
 
 

@@ -31,7 +31,7 @@ LIST = "tb/mutants.toml"
 WORK = BUILD / "mutants"
 TREE = WORK / "tree"
 # What the copy does not need.
-LEFT_OUT = ("docs/", "data/", "scenarios/", ".ci/", "fpga/", "constraints/")
+LEFT_OUT = ("docs/", "data/", ".ci/", "constraints/")
 # The check's rules of docs/rules.md; each must have a mutant.
 RULES = [str(number) for number in range(13)]
 # Tests that need the model of another configuration; they are left out if it is not built.

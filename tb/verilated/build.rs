@@ -10,6 +10,7 @@
 
 use std::collections::hash_map::DefaultHasher;
 use std::env;
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
 use std::hash::{Hash, Hasher};
@@ -45,6 +46,12 @@ const DEFAULTS: [(&str, &[&str]); 2] = [
     // No configuration changes it.
     ("tpt_reg_engine.sv", &["FenceDepth"]),
 ];
+/// The board of `fpga/rtl` in the configuration `small`: a flat model of this name.
+const BOARD: (&str, &str) = ("board", "tpt_board");
+/// Its sources beside those of the unit.
+const BOARD_FILES: &str = "fpga/rtl/board.f";
+/// Parameters of the unit that a board fixes itself.
+const NOT_OF_BOARDS: &[&str] = &["AxiDataW"];
 
 /// Oldest Verilator that is known to accept the RTL.
 const OLDEST: (u32, u32) = (5, 20);
@@ -61,10 +68,11 @@ fn main() {
             config.complete(&path, names);
         }
     }
-    let chosen = |config: &&Config| match &wanted {
-        Some(list) => list.split(',').any(|name| name.trim() == config.name),
+    let named = |known: &str| match &wanted {
+        Some(list) => list.split(',').any(|name| name.trim() == known),
         None => true,
     };
+    let chosen = |config: &&Config| named(&config.name);
     // All at once: each Verilator is one thread, and they take seconds.
     let models: Vec<Model> = thread::scope(|scope| {
         let build = &build;
@@ -76,7 +84,11 @@ fn main() {
             .iter()
             .filter(|top| build.dir.join(format!("sv/{top}.sv")).exists())
             .map(|top| scope.spawn(move || build.flat(top)));
-        let running: Vec<_> = tops.chain(flats).collect();
+        let small = configs.iter().find(|config| config.name == "small");
+        let board = small
+            .filter(|_| named(BOARD.0))
+            .map(|config| scope.spawn(move || build.board(config)));
+        let running: Vec<_> = tops.chain(flats).chain(board).collect();
         running
             .into_iter()
             .map(|job| job.join().unwrap_or_else(|_| process::exit(1)))
@@ -171,6 +183,8 @@ enum Source<'a> {
     Rtl,
     /// The RTL, and a top beside it.
     Beside(&'a Path),
+    /// The RTL, and further arguments: files beside it.
+    Files(&'a [OsString]),
     /// A netlist of tpt_top, and models of the cells that it still has.
     Netlist(&'a Path),
 }
@@ -227,7 +241,9 @@ impl Build {
         for path in ["build.rs", "src/lib.rs", "cpp", "sv"] {
             println!("cargo:rerun-if-changed={path}");
         }
-        println!("cargo:rerun-if-changed={}", self.root.join("rtl").display());
+        for path in ["rtl", "fpga/rtl"] {
+            println!("cargo:rerun-if-changed={}", self.root.join(path).display());
+        }
         if let Some(netlist) = &self.netlist {
             println!("cargo:rerun-if-changed={}", netlist.display());
         }
@@ -274,6 +290,19 @@ impl Build {
         model
     }
 
+    fn board(&self, config: &Config) -> Model {
+        let parameters: Vec<String> = config
+            .parameters
+            .iter()
+            .filter(|(name, _)| !NOT_OF_BOARDS.contains(&name.as_str()))
+            .map(|(name, value)| format!("-G{name}={value}"))
+            .collect();
+        let files = ["-f".into(), BOARD_FILES.into()];
+        let mut model = self.verilate(BOARD.0, BOARD.1, Source::Files(&files), &parameters);
+        model.flat = true;
+        model
+    }
+
     /// Runs `verilator --cc` in an empty directory.
     fn verilate(&self, name: &str, top: &str, source: Source, parameters: &[String]) -> Model {
         let class = format!("Vtpt_{name}");
@@ -314,6 +343,9 @@ impl Build {
         match source {
             Source::Rtl => {
                 command.args(["-f", "rtl/tpt.f"]);
+            }
+            Source::Files(files) => {
+                command.args(["-f", "rtl/tpt.f"]).args(files);
             }
             Source::Beside(source) => {
                 command.args(["-f", "rtl/tpt.f"]).arg(source);

@@ -274,7 +274,7 @@ pub(crate) fn bar(length: u64, what: &str) -> ProgressBar {
 
 /// Writes to a standard stream. A reader that has gone away ends nothing and is no error: the
 /// verdict is in the exit code.
-fn put(mut to: impl Write, name: &str, text: &str) -> Result<()> {
+pub(crate) fn put(mut to: impl Write, name: &str, text: &str) -> Result<()> {
     match to.write_all(text.as_bytes()).and_then(|()| to.flush()) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {
             Err(e).with_context(|| format!("the {name} cannot be written"))

@@ -9,6 +9,8 @@
 pub mod addresses;
 #[cfg(feature = "rtl")]
 pub mod bench;
+#[cfg(feature = "rtl")]
+pub mod board;
 pub mod cli;
 #[cfg(feature = "rtl")]
 pub mod faults;

@@ -110,6 +110,21 @@ pub trait Port {
     /// Reads in this range are answered with an error, or no longer.
     fn bus_fault(&mut self, range: Range<u64>, on: bool);
 
+    /// Turns over bits of a byte of an entry in the table of regions.
+    fn flip_entry(
+        &mut self,
+        mem: &mut PhysMem,
+        index: u32,
+        byte: u64,
+        mask: u8,
+    ) -> Result<(), TargetError> {
+        let at = MPT_BASE + 64 * u64::from(index) + byte;
+        let mut value = [0u8; 1];
+        mem.read(at, &mut value);
+        mem.write(at, &[value[0] ^ mask]);
+        Ok(())
+    }
+
     /// Entries with a damaged checksum are expected, or no longer.
     fn expect_damaged_entries(&mut self, on: bool);
 
@@ -765,10 +780,7 @@ impl<P: Port> Target for Machine<P> {
             }
             Damage::Entry => {
                 let index = self.index(key);
-                let at = MPT_BASE + 64 * u64::from(index) + 24;
-                let mut byte = [0u8; 1];
-                self.host.mem.read(at, &mut byte);
-                self.host.mem.write(at, &[byte[0] ^ 0x10]);
+                self.port.flip_entry(&mut self.host.mem, index, 24, 0x10)?;
                 if on {
                     self.damaged.insert(index, key);
                 } else {

@@ -36,6 +36,9 @@ enum What {
     /// Measures the simulated unit and prints every figure beside its target.
     #[cfg(feature = "rtl")]
     Bench(Bench),
+    /// Runs a scenario on a board over a serial line, or on the Verilated board (--port sim).
+    #[cfg(feature = "rtl")]
+    Board(Board),
     /// Puts faults into memory, its port, hosts and clients, and says what became of each.
     #[cfg(feature = "rtl")]
     Faults(Faults),
@@ -226,6 +229,34 @@ fn parse_seeds(text: &str) -> Result<std::ops::Range<u64>, String> {
     }
 }
 
+#[cfg(feature = "rtl")]
+#[derive(Debug, Args)]
+struct Board {
+    /// Serial port of the board, such as /dev/ttyUSB0; `sim` for the Verilated board.
+    #[arg(long, value_name = "FILE|sim")]
+    port: PathBuf,
+    /// Bits per second; the simulated board has 3,000,000.
+    #[arg(long, value_name = "N", default_value_t = tpt::board::sim::BAUD,
+          value_parser = clap::value_parser!(u32).range(1200..=12_000_000))]
+    baud: u32,
+    /// Scenario file, instead of the built-in one (scenarios/board.tpt).
+    #[arg(long, value_name = "FILE")]
+    scenario: Option<PathBuf>,
+    /// Requests in all, instead of those of the scenario.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    requests: Option<u64>,
+    /// Start of all random choices.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Noise on the simulated line: flip=N,drop=N (of a million bytes), pull=FROM+TIME (nothing comes
+    /// through), unplug=AT (the port goes away); times in microseconds of the board.
+    #[arg(long, value_name = "LIST")]
+    noise: Option<tpt::board::sim::Noise>,
+    /// Writes the report for machines to a file, or to the standard output (-).
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<PathBuf>,
+}
+
 fn parse_latency(text: &str) -> Result<RangeInclusive<u32>, String> {
     latency(text).map_err(|expected| format!("expected {expected}"))
 }
@@ -323,6 +354,19 @@ fn campaign(c: Campaign) -> anyhow::Result<Exit> {
     })
 }
 
+#[cfg(feature = "rtl")]
+fn board(b: Board) -> anyhow::Result<Exit> {
+    tpt::board::board(&tpt::board::Options {
+        port: b.port,
+        baud: b.baud,
+        scenario: b.scenario,
+        requests: b.requests,
+        seed: b.seed,
+        noise: b.noise.unwrap_or_default(),
+        json: b.json,
+    })
+}
+
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         What::Run(r) => cli::run(&r.scenario, &common(r.shared)),
@@ -336,6 +380,8 @@ fn main() -> ExitCode {
         What::Soak(s) => soak(s),
         #[cfg(feature = "rtl")]
         What::Campaign(c) => campaign(c),
+        #[cfg(feature = "rtl")]
+        What::Board(b) => board(b),
     };
     match result {
         Ok(Exit::Good) => ExitCode::SUCCESS,

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the host's constants of the link to a board, and the tables of docs/board.md, from
+fpga/rtl/tpt_link_pkg.sv.
+
+    tools/gen_link.py            write
+    tools/gen_link.py --check    only compare; exit code 1 if something is out of date
+"""
+
+import argparse
+import re
+import sys
+
+import gen_formats
+from common import ROOT, ToolError
+
+PACKAGE = "fpga/rtl/tpt_link_pkg.sv"
+RUST = "tb/tpt/src/board/gen.rs"
+PAGE = "docs/board.md"
+ENUMS = {"link_op_e": "op", "link_status_e": "status"}
+
+
+def upper(name):
+    """LinkReadMem -> READ_MEM."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.removeprefix("Link")).upper()
+
+
+def doc(text, indent=""):
+    """A doc comment."""
+    return f"{indent}/// {text[:1].upper()}{text[1:]}." if text else None
+
+
+def rust(package):
+    """The text of the Rust module."""
+    lines = ["// Copyright OpenTPT contributors.", "// SPDX-License-Identifier: Apache-2.0", "",
+             f"//! Constants of the link, made by tools/gen_link.py from {PACKAGE}.",
+             "#![allow(missing_docs)]", ""]
+    for name in package.order:
+        value = package.params[name]
+        kind = "u32" if re.search(r"Crc(Poly|Start|Good)|Magic", name) else \
+            "usize" if re.search(r"Max|Bytes|Line$", name) else "u8"
+        shown = f"0x{value >> 16:04x}_{value & 0xffff:04x}" if kind == "u32" else str(value)
+        lines.append(f"pub const {upper(name)}: {kind} = {shown};")
+    for enum, module in ENUMS.items():
+        lines += ["", f"/// `{enum}`.", f"pub mod {module} {{"]
+        for name, value, note in package.enums[enum]:
+            if note:
+                lines.append(doc(note, "    "))
+            lines.append(f"    pub const {upper(name)}: u8 = {value};")
+        if module == "status":
+            lines += ["", "    /// Names and meanings, in order of their numbers.",
+                      f"    pub const NAMES: [(&str, &str); {len(package.enums[enum])}] = ["]
+            for name, _, note in package.enums[enum]:
+                lines.append(f'        ("{upper(name)}", "{note or "done"}"),')
+            lines.append("    ];")
+        lines.append("}")
+    lines += ["", "/// Places of the fields of the identity: first byte, bytes.", "pub mod ident {"]
+    for field in reversed(package.structs["link_ident_t"]):
+        if field.low % 8 or field.width % 8:
+            raise ToolError(f"{PACKAGE}: link_ident_t.{field.name} is not of whole bytes")
+        lines.append(f"    pub const {field.name.upper()}: (usize, usize) = "
+                     f"({field.low // 8}, {field.width // 8});")
+    lines.append("}")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    """Writes or compares."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--check", action="store_true")
+    args = parser.parse_args()
+    package = gen_formats.Package((ROOT / PACKAGE).read_text(encoding="utf-8"))
+    for enum in ENUMS:
+        values = [value for _, value, _ in package.enums[enum]]
+        if values != list(range(values[0], values[0] + len(values))):
+            raise ToolError(f"{PACKAGE}: the numbers of {enum} have gaps")
+    page = ROOT / PAGE
+    wanted = {ROOT / RUST: rust(package)}
+    if page.exists():
+        wanted[page] = gen_formats.fill(package, PAGE, page.read_text(encoding="utf-8"))
+    stale = [path for path, text in wanted.items()
+             if not path.exists() or path.read_text(encoding="utf-8") != text]
+    names = ", ".join(str(path.relative_to(ROOT)) for path in stale)
+    if args.check and stale:
+        print(f"gen_link: out of date: {names}; run tools/gen_link.py")
+        return 1
+    for path in stale:
+        path.write_text(wanted[path], encoding="utf-8")
+    print(f"gen_link: wrote {names}" if stale else f"gen_link: all agree with {PACKAGE}")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (gen_formats.PackageError, ToolError) as error:
+        sys.exit(f"gen_link: {error}")
