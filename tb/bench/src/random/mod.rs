@@ -262,7 +262,7 @@ pub struct Episode {
 impl Episode {
     /// The episode with this number; its configuration is one of `configs`, which must not be empty.
     pub fn new(number: u64, configs: &[Config]) -> Self {
-        let mut rng = Rng::new(number ^ 0x5eed_0f_a11_0001);
+        let mut rng = Rng::new(number ^ 0x5eed_0fa1_1000_1000);
         let pick = rng.below(configs.len().max(1) as u64) as usize;
         let config = configs.get(pick).copied().unwrap_or(Config::Small);
         let mix = match rng.below(4) {

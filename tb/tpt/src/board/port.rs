@@ -199,6 +199,8 @@ impl DmaMemory for BoardPlatform {
     // Every access has had its effect when it returns.
     fn write_barrier(&mut self) {}
     fn read_barrier(&mut self) {}
+
+    fn release_barrier(&mut self) {}
 }
 
 impl Wait for BoardPlatform {

@@ -504,7 +504,7 @@ mod tests {
             let memory = memory(checked);
             let around = Circumstances {
                 class: MTT,
-                hit: Hit::Bytes(&[0..0x1810]),
+                hit: Hit::Bytes(std::slice::from_ref(&(0..0x1810))),
                 memory: &memory,
             };
             assert_eq!(judge(&actual, &right(), &around).severity, severity);
@@ -540,8 +540,8 @@ mod tests {
     /// Planted lies: the second of three pages is corrupted, and another one is refused or wrong.
     #[test]
     fn a_corrupted_entry_of_a_table_excuses_its_own_page_only() {
-        let second = [0x800..0x1800];
-        let under = |actual: &[Beat]| under(actual, &right(), MTT, Hit::Bytes(&second));
+        let second = std::slice::from_ref(&(0x800..0x1800));
+        let under = |actual: &[Beat]| under(actual, &right(), MTT, Hit::Bytes(second));
         let first = ok(0x1800, 0x800, true, false);
         let refusal = refused(Syndrome::MttBad, false);
         assert_eq!(under(&[first, refusal]), Severity::Reported);
@@ -576,7 +576,7 @@ mod tests {
             fault: MttFault::OneBit,
         };
         let memory = memory(true);
-        let second = [0x800..0x1800];
+        let second = std::slice::from_ref(&(0x800..0x1800));
         let actual = [
             ok(0x1800, 0x800, true, false),
             refused(Syndrome::HostWin, false),
@@ -584,7 +584,7 @@ mod tests {
         for (class, severity) in [(MTT, Severity::Reported), (checked, Severity::Wrong)] {
             let around = Circumstances {
                 class,
-                hit: Hit::Bytes(&second),
+                hit: Hit::Bytes(second),
                 memory: &memory,
             };
             assert_eq!(judge(&actual, &right(), &around).severity, severity);
@@ -648,7 +648,7 @@ mod tests {
         let mpt = Class::Mpt(MptFault::OneBit);
         let stale = Class::Mpt(MptFault::Stale);
         let (found, not_found) = (Hit::Entry { found: true }, Hit::Entry { found: false });
-        let bytes = Hit::Bytes(&[0..8]);
+        let bytes = Hit::Bytes(std::slice::from_ref(&(0..8)));
         for (class, hit) in [
             (mpt, Hit::Nothing),
             (MTT, bytes),
