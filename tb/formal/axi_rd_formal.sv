@@ -127,6 +127,8 @@ module axi_rd_formal import tpt_pkg::*; #(
   end
   logic stalled_q;
   always_ff @(posedge clk_i) stalled_q <= rst_ni && arvalid && !arready_i;
+  localparam int unsigned Ports = 1 + 2 * Lanes + CmdQueue;
+  `TPT_ASSERT(Owner_A, 32'(dut.pick_q) < Ports && dut.mine_q == Ports'(1) << dut.pick_q)
   `TPT_ASSERT(OneTaken_A, (taken & (taken - 1'b1)) == '0)
   `TPT_ASSERT(Leaves_A, !any_q || (arvalid && arid == id_q && araddr == addr_q &&
                         (32'(arlen) + 1) * (AxiDataW / 8) == 32'(bytes_q)))
@@ -147,9 +149,10 @@ module axi_rd_formal import tpt_pkg::*; #(
     err_q  <= rresp_i != '0;
   end
   logic [Lanes-1:0] lane;
-  always_comb begin
-    lane = Lanes'(1);
-    if (Lanes > 1) lane = Lanes'(1) << rid_q[AxiIdW-3:CtxW+2];
+  if (Lanes > 1) begin : g_lanes
+    assign lane = Lanes'(1) << rid_q[AxiIdW-3:CtxW+2];
+  end else begin : g_one_lane
+    assign lane = 1'b1;
   end
   `TPT_ASSERT(ToMpt_A, mpt_r_valid == ((mine_q && src_q == 2'd1) ? lane : '0))
   `TPT_ASSERT(ToMtt_A, mtt_r_valid == ((mine_q && src_q == 2'd2) ? lane : '0))
