@@ -130,6 +130,18 @@ mutants-run: setup ## plant a mutant of each rule of the check; `make run` must 
 mutants-quick: setup ## the same with a few of them (MUTANTS=4 SEED=1)
 	$(PY) tools/mutants.py --sample $(MUTANTS) --seed $(SEED)
 
+.PHONY: formal
+formal: setup ## formal proofs of tb/formal (docs/formal.md); ends with "formal: N proved, ..."
+	$(PY) tools/formal.py
+
+.PHONY: formal-quick
+formal-quick: setup ## those of them that take seconds
+	$(PY) tools/formal.py --quick
+
+.PHONY: formal-mutants
+formal-mutants: setup ## plant every mutant of tb/formal/mutants.toml; its proof must find it
+	$(PY) tools/formal.py --mutants
+
 .PHONY: licence
 licence: setup ## SPDX lines, licence files, licences of the dependencies
 	$(PY) tools/licence.py

@@ -41,6 +41,7 @@ STEPS = [
     Step("drawings", [PY, "tools/draw.py", "--check"], 60),
     Step("plots", [PY, "tools/plot.py", "--check"], 60),
     Step("rtl lint", [PY, "tools/lint.py"], 900),
+    Step("formal", [PY, "tools/formal.py", "--quick"], 900),
     Step("build", [CARGO, "build", "--release", "--workspace", "--locked"], 1500),
     Step("test", [PY, "tools/run_tests.py", "--timeout", "1500"], 1600),
     Step("run", ["make", "--no-print-directory", "run"], 600),

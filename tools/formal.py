@@ -78,6 +78,8 @@ class Block:
         sections = dict(re.findall(r"^\[(\w+)\]\n(.*?)(?=^\[|\Z)", text, re.M | re.S))
         self.files = [line.split()[-1] for line in sections.get("files", "").splitlines()
                       if line.strip() and not line.startswith("#")]
+        # what a `[file NAME]` section makes its text from
+        self.files += re.findall(r'open\("([^"]+)"\)', text)
         limit = int(head.get("limit", LIMIT))
         quick = head.get("quick", "").split()
         self.tasks = []
@@ -114,7 +116,7 @@ class Block:
 
 
 class Outcome:
-    """How a task ended: status, seconds, assertions, covers reached and all of them, what is said."""
+    """How a task ended: status, seconds, assertions, covers reached of all, what is said."""
 
     def __init__(self, task, status, seconds, asserts=0, reached=0, covers=0, text=""):
         self.task, self.status, self.seconds = task, status, seconds
@@ -220,7 +222,8 @@ def last_line(outcomes):
     number = {status: sum(o.status == status for o in outcomes) for status in
               ("proved", "bounded")}
     failed = sum(not o.ok for o in outcomes)
-    reached, covers = sum(o.reached for o in outcomes), sum(o.covers for o in outcomes)
+    covering = [o for o in outcomes if o.task.mode == "cover"]
+    reached, covers = sum(o.reached for o in covering), sum(o.covers for o in covering)
     return (f"formal: {number['proved']} proved, {number['bounded']} bounded, {failed} failed, "
             f"covers {reached} of {covers}")
 

@@ -142,7 +142,8 @@ def jobs(names, only):
     if "style" in only:
         out.append(("style", "all sources", lint_style))
     if "verible" in only:
-        for file in sorted({*files, *wrappers()}):
+        proofs = [str(path.relative_to(ROOT)) for path in (ROOT / "tb/formal").glob("*.sv")]
+        for file in sorted({*files, *wrappers(), *proofs}):
             out.append(("verible", file, lambda file=file: lint_verible(file)))
     for name, parameters in chosen.items():
         if "verilator" in only:

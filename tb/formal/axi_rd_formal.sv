@@ -1,11 +1,11 @@
 // Copyright OpenTPT contributors.
-// Licensed under the Apache License, Version 2.0, with the Solderpad Hardware License v2.1.
-// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
+// Licensed under the Apache License, Version 2.0.
+// SPDX-License-Identifier: Apache-2.0
 
 `include "tpt_formal.svh"
 
-/// tpt_axi_rd: the rules of AXI4 on its read channels; every address that is taken leaves once, with
-/// the ID of its source; every answer goes to its source and context, and none that carries another
+/// tpt_axi_rd: the rules of AXI4 on its read channels; every address that is taken leaves once,
+/// with the ID of its source; every answer goes to its source and context, and none that carries another
 /// generation of the reset; no source is passed over for ever.
 module axi_rd_formal import tpt_pkg::*; #(
   parameter int unsigned AxiDataW = 128,

@@ -1,6 +1,6 @@
 // Copyright OpenTPT contributors.
-// Licensed under the Apache License, Version 2.0, with the Solderpad Hardware License v2.1.
-// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
+// Licensed under the Apache License, Version 2.0.
+// SPDX-License-Identifier: Apache-2.0
 
 `include "tpt_formal.svh"
 

@@ -1,14 +1,14 @@
 // Copyright OpenTPT contributors.
-// Licensed under the Apache License, Version 2.0, with the Solderpad Hardware License v2.1.
-// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
+// Licensed under the Apache License, Version 2.0.
+// SPDX-License-Identifier: Apache-2.0
 
 `include "tpt_formal.svh"
 
 /// tpt_mtt_check: an entry that is right for its place is not right any more with one or two
 /// changed bits, nor at a place whose number differs in one or two bits.
 ///
-/// The check is linear, so a good entry and its place are left out of the difference: `diff` is what
-/// was changed, and the check of the difference of places stands for `place_i`.
+/// The check is linear, so a good entry and its place are left out of the difference: `diff` is
+/// what was changed, and the check of the difference of places stands for `place_i`.
 module mtt_check_formal import tpt_pkg::*; #(
   parameter int unsigned LineEnt = 2,
   localparam int unsigned LineLog = $clog2(LineEnt)
