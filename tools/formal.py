@@ -11,8 +11,11 @@ With --mutants the faults of tb/formal/mutants.toml are planted in a copy of the
 time, and the task that each names must find a counterexample.
 
     tools/formal.py [--quick] [--only BLOCK[/TASK]]... [--jobs N] [--low] [--list]
-                    [--write]
+    tools/formal.py --write
     tools/formal.py --mutants [--only NAME]... [--jobs N] [--low]
+
+With --write the table of docs/formal.md is made from the last result of each task; a task that has
+none for the sources as they are now stands there as "not run".
 
 In an .sby file, comment lines before the first section are read here:
 
@@ -23,6 +26,7 @@ In an .sby file, comment lines before the first section are read here:
 
 import argparse
 import concurrent.futures
+import hashlib
 import json
 import pathlib
 import re
@@ -240,8 +244,43 @@ def chosen(blocks, only, quick):
     return [task for task in tasks if task.quick or not quick]
 
 
+def digest(block, root=ROOT):
+    """What a result of a block depends on: its files, the .sby file included."""
+    total = hashlib.sha256()
+    for name in sorted({*block.files, f"{WHERE}/{block.name}.sby"}):
+        total.update(name.encode() + b"\0" + (root / name).read_bytes() + b"\0")
+    return total.hexdigest()
+
+
+def store(blocks, outcomes, path):
+    """Keeps the outcomes beside those of earlier runs."""
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    sums = {block.name: digest(block) for block in blocks}
+    for o in outcomes:
+        known[o.task.title] = {"status": o.status, "seconds": round(o.seconds, 1),
+                               "asserts": o.asserts, "reached": o.reached, "covers": o.covers,
+                               "text": o.text, "digest": sums[o.task.block]}
+    path.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def stored(blocks, path):
+    """The last outcome of each task for the sources as they are."""
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    outcomes = []
+    for block in blocks:
+        here = digest(block)
+        for task in block.tasks:
+            old = known.get(task.title)
+            if old and old["digest"] == here:
+                outcomes.append(Outcome(task, old["status"], old["seconds"], old["asserts"],
+                                        old["reached"], old["covers"], old["text"]))
+            else:
+                outcomes.append(Outcome(task, "not run", 0.0))
+    return outcomes
+
+
 def page_table(blocks, outcomes):
-    """The table of docs/formal.md from the outcomes of a whole run."""
+    """The table of docs/formal.md from the outcomes of all tasks."""
     rows = ["| block | what is shown | task | result | assertions, covers | seconds |",
             "| --- | --- | --- | --- | --- | --- |"]
     for block in blocks:
@@ -249,6 +288,8 @@ def page_table(blocks, outcomes):
         for outcome in (o for o in outcomes if o.task.block == block.name):
             number = f"{outcome.reached} of {outcome.covers}" if outcome.task.mode == "cover" \
                 else str(outcome.asserts)
+            if outcome.status == "not run":
+                number = "–"
             rows.append(f"| {block.name if first else ''} | {block.shows if first else ''} | "
                         f"{outcome.task.name} | {outcome.cell()} | {number} | "
                         f"{outcome.seconds:.0f} |")
@@ -276,6 +317,17 @@ def run_tasks(tasks, jobs, work):
                 future.cancel()
 
 
+def write():
+    """Writes the table of docs/formal.md from what was run."""
+    blocks = read_blocks()
+    outcomes = stored(blocks, WORK / "results.json")
+    page = ROOT / PAGE
+    page.write_text(with_table(page.read_text(encoding="utf-8"), page_table(blocks, outcomes)),
+                    encoding="utf-8")
+    print(last_line(outcomes))
+    return 0
+
+
 def prove(args):
     """Runs the chosen tasks and prints the table."""
     blocks = read_blocks()
@@ -301,15 +353,7 @@ def prove(args):
         if not outcome.ok:
             print(f"formal: {outcome.task.title}: {outcome.text}; should be shown; log: "
                   f"build/formal/{outcome.task.block}/{outcome.task.name}/logfile.txt")
-    (WORK / "results.json").write_text(json.dumps(
-        [{"task": o.task.title, "result": o.status, "depth": o.task.depth,
-          "seconds": round(o.seconds, 1)} for o in outcomes], indent=1) + "\n", encoding="utf-8")
-    if args.write and (args.only or args.quick):
-        raise ToolError("--write needs a whole run")
-    if args.write:
-        page = ROOT / PAGE
-        page.write_text(with_table(page.read_text(encoding="utf-8"),
-                                   page_table(blocks, outcomes)), encoding="utf-8")
+    store(blocks, outcomes, WORK / "results.json")
     print("\n" + last_line(outcomes), flush=True)
     return 1 if any(not o.ok for o in outcomes) else 0
 
@@ -417,10 +461,12 @@ def main():
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="tasks at once")
     parser.add_argument("--low", action="store_true", help="at the lowest priority")
     parser.add_argument("--list", action="store_true")
-    parser.add_argument("--write", action="store_true", help=f"put the results into {PAGE}")
+    parser.add_argument("--write", action="store_true", help=f"put the results so far into {PAGE}")
     parser.add_argument("--mutants", action="store_true", help="plant faults, to be found")
     args = parser.parse_args()
     WORK.mkdir(parents=True, exist_ok=True)
+    if args.write:
+        return write()
     return plant(args) if args.mutants else prove(args)
 
 

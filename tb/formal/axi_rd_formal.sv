@@ -5,8 +5,8 @@
 `include "tpt_formal.svh"
 
 /// tpt_axi_rd: the rules of AXI4 on its read channels; every address that is taken leaves once,
-/// with the ID of its source; every answer goes to its source and context, and none that carries another
-/// generation of the reset; no source is passed over for ever.
+/// with the ID of its source; every answer goes to its source and context, and none that carries
+/// another generation of the reset.
 module axi_rd_formal import tpt_pkg::*; #(
   parameter int unsigned AxiDataW = 128,
   parameter int unsigned Lanes    = 1,

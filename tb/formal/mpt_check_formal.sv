@@ -7,7 +7,9 @@
 /// tpt_mpt_check against a second description, written from docs/rules.md: the verdict, and the
 /// position that a granted request leaves with. Each request of a stream without gaps or with any.
 module mpt_check_formal import tpt_pkg::*; #(
-  parameter int unsigned MttChecked = 1
+  parameter int unsigned MttChecked = 1,
+  /// What is shown: the verdict, or the position and the descriptor.
+  parameter bit          Position   = 1'b0
 ) (
   input logic              clk_i,
   input logic              rst_ni,
@@ -177,13 +179,17 @@ module mpt_check_formal import tpt_pkg::*; #(
   assign w       = v_q[CheckLatency-1];
   assign granted = valid && syndrome == SynOk && !empty;
   `TPT_ASSERT(Latency_A, valid == valid_q[CheckLatency-1])
-  `TPT_ASSERT(OkOnlyIfAllRules_A, !granted || (w.syndrome == SynOk && !w.empty))
-  `TPT_ASSERT(Verdict_A, !valid || (syndrome == w.syndrome && empty == w.empty &&
-                                    again == w.again))
-  // An L_Key is never taken for a remote access, nor an R_Key for a local one.
-  `TPT_ASSERT(Role_A, !(granted || (valid && again)) || w.second || w.role == w.remote)
-  `TPT_ASSERT(Position_A, !granted || pos == p_q[CheckLatency-1])
-  `TPT_ASSERT(Descriptor_A, !granted || desc == d_q[CheckLatency-1])
+  if (!Position) begin : g_verdict
+    `TPT_ASSERT(OkOnlyIfAllRules_A, !granted || (w.syndrome == SynOk && !w.empty))
+    `TPT_ASSERT(Verdict_A, !valid || (syndrome == w.syndrome && empty == w.empty &&
+                                      again == w.again))
+    // An L_Key is never taken for a remote access, nor an R_Key for a local one.
+    `TPT_ASSERT(Role_A, !(granted || (valid && again)) || w.second || w.role == w.remote)
+  end
+  if (Position) begin : g_position
+    `TPT_ASSERT(Position_A, !granted || pos == p_q[CheckLatency-1])
+    `TPT_ASSERT(Descriptor_A, !granted || desc == d_q[CheckLatency-1])
+  end
   `TPT_ASSERT(NothingLeaves_A, granted || (desc == '0 && pos == '0))
 
   `TPT_COVER(Granted_C, granted && w.remote && desc.level == LevelFlat && pos.np > 20'd3)

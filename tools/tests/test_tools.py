@@ -336,6 +336,19 @@ class Formal(unittest.TestCase):
             with self.assertRaises(common.ToolError):
                 formal.Mutant(entry | {"task": wrong}, tasks)
 
+    def test_results_are_kept_for_the_same_sources(self):
+        blocks = [block for block in formal.read_blocks() if block.name in ("fifo", "rr_arb")]
+        first = blocks[0].tasks[0]
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "results.json"
+            formal.store(blocks, [formal.Outcome(first, "proved", 1.0, 5)], path)
+            found = formal.stored(blocks, path)
+            self.assertEqual([(o.status, o.asserts) for o in found if o.task is first],
+                             [("proved", 5)])
+            self.assertEqual({o.status for o in found if o.task is not first}, {"not run"})
+            path.write_text(path.read_text().replace(formal.digest(blocks[0]), "older"))
+            self.assertEqual({o.status for o in formal.stored(blocks, path)}, {"not run"})
+
     def test_page(self):
         table = formal.page_table([self.block()], [self.judge("b_bmc", "DONE (PASS, rc=0)")])
         self.assertIn("| x | something | b_bmc | bounded, 20 clocks | 2 | 1 |", table)
