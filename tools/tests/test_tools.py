@@ -336,6 +336,11 @@ class Formal(unittest.TestCase):
             with self.assertRaises(common.ToolError):
                 formal.Mutant(entry | {"task": wrong}, tasks)
 
+    def test_a_mutant_is_searched_for(self):
+        block = formal.Block("x", formal.searching(self.SBY, 12))
+        self.assertEqual([(t.mode, t.depth) for t in block.tasks],
+                         [("bmc", 12), ("cover", 9), ("bmc", 20)])
+
     def test_results_are_kept_for_the_same_sources(self):
         blocks = [block for block in formal.read_blocks() if block.name in ("fifo", "rr_arb")]
         first = blocks[0].tasks[0]
