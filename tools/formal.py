@@ -22,6 +22,7 @@ In an .sby file, comment lines before the first section are read here:
     # shows: what is shown, for the table in docs/formal.md
     # quick: tasks that are part of --quick
     # limit: seconds that each task may take (default 300)
+    # apart: why the block only runs if --only names it
 """
 
 import argparse
@@ -77,7 +78,7 @@ class Block:
 
     def __init__(self, name, text):
         self.name = name
-        head = dict(re.findall(r"^# (shows|quick|limit): (.*)$", text.split("\n[")[0], re.M))
+        head = dict(re.findall(r"^# (shows|quick|limit|apart): (.*)$", text.split("\n[")[0], re.M))
         self.shows = head.get("shows", "")
         if not self.shows:
             raise ToolError(f"{WHERE}/{name}.sby: a line `# shows: ...` is missing")
@@ -88,6 +89,7 @@ class Block:
         self.files += re.findall(r'open\("([^"]+)"\)', text)
         limit = int(head.get("limit", LIMIT))
         quick = head.get("quick", "").split()
+        self.apart = "apart" in head
         self.tasks = []
         for line in sections.get("tasks", "").splitlines():
             if not line.strip() or line.startswith("#"):
@@ -236,7 +238,7 @@ def last_line(outcomes):
 
 def chosen(blocks, only, quick):
     """The tasks to run."""
-    tasks = [task for block in blocks for task in block.tasks]
+    tasks = [task for block in blocks if only or not block.apart for task in block.tasks]
     if only:
         known = {task.block for task in tasks} | {task.title for task in tasks}
         for name in only:
@@ -342,6 +344,7 @@ def prove(args):
     outcomes = []
     for outcome in run_tasks(tasks, args.jobs, lambda t: run_task(t, args.low)):
         outcomes.append(outcome)
+        store(blocks, [outcome], WORK / "results.json")
         print(f"formal: {len(outcomes)}/{len(tasks)} {outcome.task.title}: {outcome.cell()}"
               f"{': ' + outcome.text if outcome.text else ''} ({outcome.seconds:.0f} s)",
               flush=True)
@@ -355,7 +358,6 @@ def prove(args):
         if not outcome.ok:
             print(f"formal: {outcome.task.title}: {outcome.text}; should be shown; log: "
                   f"build/formal/{outcome.task.block}/{outcome.task.name}/logfile.txt")
-    store(blocks, outcomes, WORK / "results.json")
     print("\n" + last_line(outcomes), flush=True)
     return 1 if any(not o.ok for o in outcomes) else 0
 
@@ -369,7 +371,8 @@ class Mutant:
             self.find, self.replace = entry["find"].strip("\n"), entry["replace"].strip("\n")
             task, self.depth = entry["task"], entry.get("depth", DEPTH)
         except KeyError as error:
-            raise ToolError(f"{MUTANTS}: mutant {entry.get('name', '?')} has no {error}") from error
+            name = entry.get("name", "?")
+            raise ToolError(f"{MUTANTS}: mutant {name} has no {error}") from error
         if task not in tasks:
             raise ToolError(f"{MUTANTS}: {self.name}: there is no task {task} in {WHERE}")
         self.task = tasks[task]
@@ -400,7 +403,7 @@ def read_mutants(blocks, root=ROOT):
             raise ToolError(f"{MUTANTS}: {mutant.name}: {mutant.file} does not exist")
         mutant.apply((root / mutant.file).read_text(encoding="utf-8"))
     without = [block.name for block in blocks
-               if not any(mutant.task.block == block.name for mutant in mutants)]
+               if not block.apart and not any(mutant.task.block == block.name for mutant in mutants)]
     if without:
         raise ToolError(f"{MUTANTS}: no mutant for {', '.join(without)}")
     return mutants
@@ -438,7 +441,8 @@ def plant(args):
         if name not in [m.name for m in mutants] + [b.name for b in blocks]:
             raise ToolError(f"there is no mutant {name} in {MUTANTS}")
     mutants = [m for m in mutants
-               if not args.only or m.name in args.only or m.task.block in args.only]
+               if m.name in (args.only or []) or m.task.block in (args.only or []) or
+               (not args.only and not any(b.apart for b in blocks if b.name == m.task.block))]
     if args.quick:
         mutants = [m for m in mutants if m.task.quick]
     if args.list:
