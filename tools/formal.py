@@ -403,7 +403,8 @@ def read_mutants(blocks, root=ROOT):
             raise ToolError(f"{MUTANTS}: {mutant.name}: {mutant.file} does not exist")
         mutant.apply((root / mutant.file).read_text(encoding="utf-8"))
     without = [block.name for block in blocks
-               if not block.apart and not any(mutant.task.block == block.name for mutant in mutants)]
+               if not block.apart
+               and not any(mutant.task.block == block.name for mutant in mutants)]
     if without:
         raise ToolError(f"{MUTANTS}: no mutant for {', '.join(without)}")
     return mutants

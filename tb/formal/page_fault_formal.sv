@@ -5,7 +5,8 @@
 `include "tpt_formal.svh"
 
 /// tpt_page_fault: a walk that is put in comes out once, as it is, in the way that the host's
-/// answer or a stop decides; each fault that is told is owed one answer and takes one; no slot is lost.
+/// answer or a stop decides; each fault that is told is owed one answer and takes one; no slot is
+/// lost.
 ///
 /// One slot and one walk in it are followed, whichever the solver likes.
 module page_fault_formal #(
