@@ -83,7 +83,7 @@ module key_dec_formal import tpt_pkg::*; #(
     halves_t h;
     assign h = h_q[s];
     `TPT_ASSERT(First_A, !valid_q[s] || {h[0], h[1]} == x_q[s])
-    for (genvar r = 0; r < PermRounds; r++) begin : g_round
+    for (genvar r = 0; r < PermRounds && !Plain; r++) begin : g_round
       `TPT_ASSERT(Round_A, !valid_q[s] ||
                   h[r+2] == (h[r] ^ perm_f(h[r+1] ^ secret_i[12*r+:12])))
     end
