@@ -204,6 +204,18 @@ gate-sim: setup ## replay recorded cases on the ECP5 netlist; then with a fault,
 	$(PY) tools/gate_sim.py
 	$(PY) tools/gate_sim.py --mutant
 
+.PHONY: formal
+formal: setup ## formal proofs of tb/formal (docs/formal.md); ends with "formal: N proved, ..."
+	$(PY) tools/formal.py
+
+.PHONY: formal-quick
+formal-quick: setup ## those of them that take seconds
+	$(PY) tools/formal.py --quick
+
+.PHONY: formal-mutants
+formal-mutants: setup ## plant every mutant of tb/formal/mutants.toml; its proof must find it
+	$(PY) tools/formal.py --mutants
+
 .PHONY: licence
 licence: setup ## SPDX lines, licence files, licences of the dependencies
 	$(PY) tools/licence.py

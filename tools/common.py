@@ -109,11 +109,19 @@ def tracked_files(root=ROOT):
     return sorted(name for name in set(names) if (root / name).is_file())
 
 
+# A command is being started by the main thread; the requests to end that came meanwhile.
+_starting, _asked = [], []
+
+
 def end_cleanly():
     """Makes the request to end (SIGTERM, SIGINT, SIGHUP) an exception, so that what was started
     is ended and what was changed is changed back."""
     def stop(number, _):
-        sys.exit(128 + number)
+        if _starting:
+            # What is being started is not known yet, so it could not be ended.
+            _asked.append(number)
+        else:
+            sys.exit(128 + number)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, stop)
 
@@ -139,6 +147,9 @@ def run(command, timeout, cwd=ROOT, env=None, log=None, echo=False, heartbeat=No
     last line)` is called every `beat` seconds.
     """
     start = time.monotonic()
+    main = threading.current_thread() is threading.main_thread()
+    if main:
+        _starting.append(command)
     process = subprocess.Popen(
         command, cwd=cwd, env=env or environment(), stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
@@ -161,6 +172,10 @@ def run(command, timeout, cwd=ROOT, env=None, log=None, echo=False, heartbeat=No
     code = None
     next_beat = start + beat
     try:
+        if main:
+            _starting.clear()
+            if _asked:
+                sys.exit(128 + _asked.pop())
         while time.monotonic() < start + timeout:
             wake = min(start + timeout, next_beat)
             try:

@@ -18,6 +18,7 @@ import common  # noqa: E402
 import csr  # noqa: E402
 import equiv  # noqa: E402
 import gate_sim  # noqa: E402
+import formal  # noqa: E402
 import gen_csr  # noqa: E402
 import gen_formats  # noqa: E402
 import gen_queue  # noqa: E402
@@ -292,6 +293,138 @@ class Mutants(unittest.TestCase):
 
     def test_killers(self):
         self.assertEqual(mutants.killers("test a::b ... FAILED\ntest c ... ok\n"), ["a::b"])
+
+
+class Formal(unittest.TestCase):
+    """The runner of the formal proofs: reading of .sby files, judging of what sby prints."""
+
+    SBY = textwrap.dedent("""
+        # shows: something
+        # quick: a_prove
+        # limit: 77
+
+        [tasks]
+        a_prove prove a
+        a_cover cover a
+        b_bmc bmc
+
+        [options]
+        prove: mode prove
+        prove: depth 3
+        cover: mode cover
+        cover: depth 9
+        bmc: mode bmc
+        b_bmc: depth 20
+
+        [files]
+        rtl/x.sv
+
+        [file y.sv]
+        --pycode-begin--
+        output(open("rtl/y.sv").read())
+        --pycode-end--
+        """)
+    MODEL = "; yosys-smt2-assert 0 a\n; yosys-smt2-assert 1 b\n; yosys-smt2-cover 0 c\n"
+
+    def block(self, change=("", "")):
+        return formal.Block("x", self.SBY.replace(*change) if change[0] else self.SBY)
+
+    def judge(self, name, output, model=MODEL, code=0):
+        task = next(task for task in self.block().tasks if task.name == name)
+        return formal.judge(task, output, model, code, 1.0)
+
+    def test_tasks(self):
+        block = self.block()
+        self.assertEqual([(t.name, t.mode, t.depth, t.limit, t.quick) for t in block.tasks],
+                         [("a_prove", "prove", 3, 77, True), ("a_cover", "cover", 9, 77, False),
+                          ("b_bmc", "bmc", 20, 77, False)])
+        self.assertEqual(block.files, ["rtl/x.sv", "rtl/y.sv"])
+
+    def test_what_is_missing_is_told(self):
+        for change, text in ((("# shows: something\n", ""), "shows"),
+                             (("quick: a_prove", "quick: nope"), "nope"),
+                             (("a_cover cover a\n", ""), "mode cover"),
+                             (("b_bmc: depth 20\n", ""), "no depth"),
+                             (("mode bmc", "mode live"), "mode must")):
+            with self.assertRaisesRegex(common.ToolError, text):
+                self.block(change)
+
+    def test_proved_and_bounded(self):
+        done = "SBY DONE (PASS, rc=0)"
+        self.assertEqual(self.judge("a_prove", done).status, "proved")
+        outcome = self.judge("b_bmc", done)
+        self.assertEqual((outcome.status, outcome.cell()), ("bounded", "bounded, 20 clocks"))
+        self.assertEqual(outcome.asserts, 2)
+
+    def test_nothing_to_prove_fails(self):
+        self.assertFalse(self.judge("a_prove", "SBY DONE (PASS, rc=0)", "; nothing").ok)
+        self.assertFalse(self.judge("a_cover", "SBY DONE (PASS, rc=0)", "; nothing").ok)
+
+    def test_failures(self):
+        failed = "##  Assert failed in top: sub.Name_A (x)\nDONE (FAIL, rc=2)"
+        outcome = self.judge("a_prove", failed)
+        self.assertEqual((outcome.status, outcome.text), ("failed", "counterexample: sub.Name_A"))
+        outcome = self.judge("a_prove", failed.replace("FAIL", "UNKNOWN"))
+        self.assertEqual(outcome.status, "unknown")
+        self.assertEqual(self.judge("a_prove", "x.sv: ERROR: no\nDONE (ERROR, rc=16)").status,
+                         "error")
+        self.assertEqual(self.judge("a_prove", "", code=None).status, "out of time")
+        self.assertFalse(self.judge("a_prove", "").ok)
+
+    def test_covers(self):
+        reached = "##  Reached cover statement in step 6 at top: C\nDONE (PASS, rc=0)"
+        outcome = self.judge("a_cover", reached)
+        self.assertEqual((outcome.status, outcome.reached, outcome.covers), ("covered", 1, 1))
+        missing = "##  Unreached cover statement at top: C\nDONE (FAIL, rc=2)"
+        outcome = self.judge("a_cover", missing)
+        self.assertEqual((outcome.ok, outcome.reached), (False, 0))
+        self.assertIn("top: C", outcome.text)
+
+    def test_last_line(self):
+        done = "DONE (PASS, rc=0)"
+        reached = "Reached cover statement in step 6 at top: C\n" + done
+        outcomes = [self.judge("a_prove", done), self.judge("b_bmc", done),
+                    self.judge("a_cover", reached), self.judge("a_prove", "", code=None)]
+        self.assertEqual(formal.last_line(outcomes),
+                         "formal: 1 proved, 1 bounded, 1 failed, covers 1 of 1")
+
+    def test_mutants_fit(self):
+        blocks = formal.read_blocks()
+        self.assertGreater(len(formal.read_mutants(blocks)), len(blocks))
+        entry = {"name": "m", "file": "f", "why": "w", "find": "a", "replace": "b",
+                 "task": "x/a_prove"}
+        tasks = {task.title: task for task in self.block().tasks}
+        mutant = formal.Mutant(entry, tasks)
+        self.assertEqual(mutant.apply("xay"), "xby")
+        for text in ("", "aa"):
+            with self.assertRaisesRegex(common.ToolError, "once"):
+                mutant.apply(text)
+        for wrong in ("x/none", "x/a_cover"):
+            with self.assertRaises(common.ToolError):
+                formal.Mutant(entry | {"task": wrong}, tasks)
+
+    def test_a_mutant_is_searched_for(self):
+        block = formal.Block("x", formal.searching(self.SBY, 12))
+        self.assertEqual([(t.mode, t.depth) for t in block.tasks],
+                         [("bmc", 12), ("cover", 9), ("bmc", 20)])
+
+    def test_results_are_kept_for_the_same_sources(self):
+        blocks = [block for block in formal.read_blocks() if block.name in ("fifo", "rr_arb")]
+        first = blocks[0].tasks[0]
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "results.json"
+            formal.store(blocks, [formal.Outcome(first, "proved", 1.0, 5)], path)
+            found = formal.stored(blocks, path)
+            self.assertEqual([(o.status, o.asserts) for o in found if o.task is first],
+                             [("proved", 5)])
+            self.assertEqual({o.status for o in found if o.task is not first}, {"not run"})
+            path.write_text(path.read_text().replace(formal.digest(blocks[0]), "older"))
+            self.assertEqual({o.status for o in formal.stored(blocks, path)}, {"not run"})
+
+    def test_page(self):
+        table = formal.page_table([self.block()], [self.judge("b_bmc", "DONE (PASS, rc=0)")])
+        self.assertIn("| x | something | b_bmc | bounded, 20 clocks | 2 | 1 |", table)
+        self.assertIn(table, formal.with_table(f"a\n{formal.BEGIN}\n{formal.END}\nb\n", table))
 
 
 class Style(unittest.TestCase):

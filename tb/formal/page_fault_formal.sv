@@ -1,0 +1,142 @@
+// Copyright OpenTPT contributors.
+// Licensed under the Apache License, Version 2.0.
+// SPDX-License-Identifier: Apache-2.0
+
+`include "tpt_formal.svh"
+
+/// tpt_page_fault: a walk that is put in comes out once, as it is, in the way that the host's
+/// answer or a stop decides; each fault that is told is owed one answer and takes one; no slot is
+/// lost.
+///
+/// One slot and one walk in it are followed, whichever the solver likes.
+module page_fault_formal #(
+  parameter int unsigned Slots   = 2,
+  localparam int unsigned CtxW   = 3,
+  localparam int unsigned WorkW  = 4,
+  localparam int unsigned SlotW  = (Slots > 1) ? $clog2(Slots) : 1
+) (
+  input logic             clk_i,
+  input logic             rst_ni,
+  input logic             put_valid_i,
+  input logic             put_again_i,
+  input logic             put_told_i,
+  input logic [CtxW-1:0]  put_ctx_i,
+  input logic [WorkW-1:0] put_work_i,
+  input logic             killed_valid_i,
+  input logic [CtxW-1:0]  killed_ctx_i,
+  input logic             go_ready_i,
+  input logic [1:0]       stop_i,
+  input logic             taken_valid_i,
+  input logic [SlotW-1:0] taken_slot_i,
+  input logic             ans_valid_i,
+  input logic [SlotW-1:0] ans_slot_i,
+  input logic             ans_refuse_i,
+  input logic             clear_i
+);
+  `TPT_FORMAL_RESET
+
+  logic             room, killed_mine, go_valid, go_refuse, go_absent, ans_ok;
+  logic [SlotW-1:0] slot;
+  logic [CtxW-1:0]  go_ctx;
+  logic [WorkW-1:0] go_work;
+  tpt_page_fault #(.Slots(Slots), .WorkW(WorkW), .CtxW(CtxW), .Clients(2)) dut (
+    .clk_i, .rst_ni, .room_o(room), .slot_o(slot), .put_valid_i, .put_again_i, .put_told_i,
+    .put_ctx_i, .put_work_i, .killed_valid_i, .killed_ctx_i, .killed_mine_o(killed_mine),
+    .go_valid_o(go_valid), .go_ready_i, .go_refuse_o(go_refuse), .go_absent_o(go_absent),
+    .go_ctx_o(go_ctx), .go_work_o(go_work), .stop_i, .taken_valid_i, .taken_slot_i, .ans_valid_i,
+    .ans_slot_i, .ans_refuse_i, .ans_ok_o(ans_ok), .clear_i
+  );
+
+  // What the user keeps: puts only with room, a context in one slot at most, notes each fault once.
+  logic [Slots-1:0]            in_q, killed_q, owed_q, noted_q;
+  logic [Slots-1:0][CtxW-1:0]  ctx_q;
+  logic [Slots-1:0][WorkW-1:0] work_q;
+  logic [Slots-1:0]            same;
+  always_comb begin
+    for (int unsigned s = 0; s < Slots; s++) same[s] = in_q[s] && ctx_q[s] == put_ctx_i;
+  end
+  `TPT_ASSUME(PutRoom_A, !put_valid_i || room)
+  `TPT_ASSUME(PutOnce_A, !put_valid_i || (same == '0 && !(put_again_i && put_told_i)))
+  `TPT_ASSUME(Noted_A, !taken_valid_i || (32'(taken_slot_i) < Slots && owed_q[taken_slot_i] &&
+                                          !noted_q[taken_slot_i]))
+  `TPT_ASSUME(Clear_A, !clear_i || (in_q == '0 && !put_valid_i && !taken_valid_i && !ans_valid_i))
+  `TPT_ASSUME(Answer_A, !ans_valid_i || 32'(ans_slot_i) < Slots)
+
+  logic go;
+  logic answered;
+  assign go       = go_valid && go_ready_i;
+  assign answered = ans_valid_i && noted_q[ans_slot_i];
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      in_q    <= '0;
+      owed_q  <= '0;
+      noted_q <= '0;
+    end else begin
+      if (go) in_q[dut.go_slot_q] <= 1'b0;
+      for (int unsigned s = 0; s < Slots; s++) begin
+        if (killed_valid_i && in_q[s] && ctx_q[s] == killed_ctx_i) killed_q[s] <= 1'b1;
+      end
+      if (taken_valid_i) noted_q[taken_slot_i] <= 1'b1;
+      if (answered) begin
+        owed_q[ans_slot_i]  <= 1'b0;
+        noted_q[ans_slot_i] <= 1'b0;
+      end
+      if (put_valid_i) begin
+        in_q[slot]     <= !put_told_i;
+        killed_q[slot] <= 1'b0;
+        owed_q[slot]   <= !put_again_i;
+        ctx_q[slot]    <= put_ctx_i;
+        work_q[slot]   <= put_work_i;
+      end
+      if (clear_i) begin
+        owed_q  <= '0;
+        noted_q <= '0;
+      end
+    end
+  end
+
+  for (genvar s = 0; s < Slots; s++) begin : g_slot
+    // A walk is in exactly one state as long as it is inside; a slot without one holds none.
+    `TPT_ASSERT(In_A, in_q[s] == (dut.wait_q[s] || dut.go_q[s] || dut.stop_q[s]))
+    `TPT_ASSERT(One_A, 2'(dut.wait_q[s]) + 2'(dut.go_q[s]) + 2'(dut.stop_q[s]) <= 2'd1)
+    `TPT_ASSERT(Killed_A, !in_q[s] || dut.kill_q[s] == !killed_q[s])
+    `TPT_ASSERT(KillIn_A, in_q[s] || !dut.kill_q[s])
+    `TPT_ASSERT(Ctx_A, !in_q[s] || (dut.ctx_q[s] == ctx_q[s] && dut.u_work.mem[s] == work_q[s]))
+    `TPT_ASSERT(Owed_A, dut.owed_q[s] == owed_q[s])
+    `TPT_ASSERT(Noted_A, dut.taken_q[s] == noted_q[s] && (!noted_q[s] || owed_q[s]))
+    for (genvar t = 0; t < s; t++) begin : g_other
+      `TPT_ASSERT(Once_A, !in_q[s] || !in_q[t] || ctx_q[s] != ctx_q[t])
+    end
+    // Progress: what may go back does, while the walker takes what comes.
+    logic [5:0] age_q;
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni || !go_ready_i || !dut.back[s]) age_q <= '0;
+      else age_q <= age_q + 6'd1;
+    end
+    if (s == 0) begin : g_first
+      // the lowest slot goes first: it waits for the one that is chosen, and for itself
+      logic [5:0] left;
+      assign left = !go_valid ? 6'd2 : (dut.go_slot_q == '0) ? 6'd1 : 6'd3;
+      `TPT_ASSERT(Goes_A, !dut.back[s] || age_q + left <= 6'd3)
+    end
+    `TPT_COVER(Refused_C, go && go_refuse && go_absent && 32'(dut.go_slot_q) == s)
+    `TPT_COVER(Stopped_C, go && go_refuse && !go_absent && 32'(dut.go_slot_q) == s && owed_q[s])
+  end
+  // A slot is lost to nobody: it is free when no walk is inside and nothing is owed.
+  `TPT_ASSERT(Free_A, dut.free == ~(in_q | owed_q))
+  `TPT_ASSERT(GoIn_A, !go_valid || (in_q[dut.go_slot_q] && killed_q[dut.go_slot_q] &&
+                                    dut.back[dut.go_slot_q]))
+  `TPT_ASSERT(GoAs_A, !go_valid || (go_ctx == ctx_q[dut.go_slot_q] &&
+                                    go_work == work_q[dut.go_slot_q]))
+  `TPT_ASSERT(WorkRead_A, !go_valid || dut.u_work.g_no_out_reg.rdata_q ==
+                          work_q[dut.go_slot_q])
+  // Only the host lets an absent page go on, or refuses it.
+  logic ok_q;
+  always_ff @(posedge clk_i) ok_q <= rst_ni && answered;
+  `TPT_ASSERT(AnswerOnce_A, ans_ok == ok_q)
+  `TPT_ASSERT(Room_A, !room || dut.free[slot])
+
+  `TPT_COVER(Full_C, (in_q | owed_q) == '1)
+  `TPT_COVER(Again_C, go && !go_refuse && !owed_q[dut.go_slot_q])
+  `TPT_COVER(LateAnswer_C, answered && !in_q[ans_slot_i])
+endmodule
