@@ -5,7 +5,7 @@
 /// Top of the ULX3S (Lattice ECP5): clock, reset and pins around tpt_board.
 module tpt_ulx3s #(
   /// Clock of the unit in MHz, see tpt_ulx3s_pll.
-  parameter int unsigned ClkMhz      = 40,
+  parameter int unsigned ClkMhz      = 30,
   /// See tpt_board.
   parameter int unsigned Baud        = 3_000_000,
   parameter int unsigned RamBytes    = 131_072,

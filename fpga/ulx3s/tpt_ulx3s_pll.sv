@@ -8,7 +8,7 @@
 /// multiple of 5 MHz that divides 600 MHz: 20, 25, 30, 40, 50, 60, ... MHz.
 module tpt_ulx3s_pll #(
   /// Clock in MHz.
-  parameter int unsigned ClkMhz = 40
+  parameter int unsigned ClkMhz = 30
 ) (
   input  logic clk_25mhz_i,
   output logic clk_o,
