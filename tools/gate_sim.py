@@ -55,7 +55,7 @@ def script(parameters, files, netlist):
 def expand(netlist):
     """From cells of the ECP5 to Verilog that says what they do; block RAMs stay cells."""
     return (f"techmap -wb -D EQUIV -autoproc -map +/ecp5/cells_sim.v; hierarchy -top tpt_top; "
-            f"opt_clean; stat; write_verilog -noattr {netlist}")
+            f"opt_clean; stat; rename -hide; write_verilog -noattr {netlist}")
 
 
 def main():
