@@ -23,7 +23,7 @@ use crate::trace::replay::TraceReport;
 use crate::{scenario, textbook, trace, verdicts};
 
 /// Clocks recorded before a mismatch.
-const WAVES_BEFORE: u64 = 2000;
+pub(crate) const WAVES_BEFORE: u64 = 2000;
 
 /// Options of all commands.
 #[derive(Debug, Clone, Default)]

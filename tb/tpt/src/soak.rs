@@ -24,16 +24,14 @@ use anyhow::{bail, Context as _, Result};
 use serde::{Deserialize, Serialize};
 use tpt_bench::random::{Episode, Tally};
 use tpt_bench::BenchError;
-use tpt_golden::types::{CmdOp, Status, Syndrome};
+use tpt_golden::types::Syndrome;
 use tpt_verilated::{Config, DutError};
 
-use crate::cli::Exit;
+use crate::cli::{Exit, WAVES_BEFORE};
 use crate::verbs::syndrome_name;
 
 /// Failures that are told in full, and after which a run ends.
 const MOST_FAILURES: usize = 16;
-/// Clocks recorded before a mismatch.
-const WAVES_BEFORE: u64 = 2000;
 /// Shards per process of a campaign, so that a slow one does not keep the others waiting.
 const SHARDS_PER_JOB: u64 = 4;
 
@@ -63,77 +61,6 @@ pub struct Failed {
     pub text: String,
 }
 
-/// What a configuration has gone through.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
-    /// Episodes that were good.
-    pub episodes: u64,
-    /// Requests answered.
-    pub requests: u64,
-    /// Segments.
-    pub segments: u64,
-    /// Commands completed.
-    pub commands: u64,
-    /// Page faults told.
-    pub faults: u64,
-    /// Requests held for one that came through.
-    pub resumed: u64,
-    /// Clocks.
-    pub clocks: u64,
-    /// Requests by their syndrome.
-    pub syndromes: BTreeMap<String, u64>,
-    /// Commands by operation and status.
-    pub completions: BTreeMap<String, u64>,
-}
-
-impl Counts {
-    fn of(tally: &Tally) -> Self {
-        let syndrome = |code: u8| {
-            let known = Syndrome::from_code(code);
-            known.map_or_else(|| format!("syndrome {code}"), syndrome_name)
-        };
-        let end = |op: u8, status: u8| {
-            let op = CmdOp::from_code(op).map_or_else(|| format!("{op}"), |op| format!("{op:?}"));
-            let status = Status::from_code(status);
-            format!(
-                "{op} {}",
-                status.map_or("?".into(), |status| status.to_string())
-            )
-        };
-        Self {
-            episodes: tally.cases,
-            requests: tally.requests,
-            segments: tally.segments,
-            commands: tally.commands,
-            faults: tally.faults,
-            resumed: tally.resumed,
-            clocks: tally.clocks,
-            syndromes: (tally.by_syndrome.iter())
-                .map(|(code, count)| (syndrome(*code), *count))
-                .collect(),
-            completions: (tally.by_end.iter())
-                .map(|((op, status), count)| (end(*op, *status), *count))
-                .collect(),
-        }
-    }
-
-    fn add(&mut self, other: &Counts) {
-        self.episodes += other.episodes;
-        self.requests += other.requests;
-        self.segments += other.segments;
-        self.commands += other.commands;
-        self.faults += other.faults;
-        self.resumed += other.resumed;
-        self.clocks += other.clocks;
-        for (name, count) in &other.syndromes {
-            *self.syndromes.entry(name.clone()).or_default() += count;
-        }
-        for (name, count) in &other.completions {
-            *self.completions.entry(name.clone()).or_default() += count;
-        }
-    }
-}
-
 /// What a run, a shard or a whole campaign has gone through.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
@@ -143,7 +70,7 @@ pub struct Report {
     /// Ranges of numbers, as far as they were run: first, and the one behind the last.
     pub seeds: Vec<(u64, u64)>,
     /// By configuration.
-    pub configs: BTreeMap<String, Counts>,
+    pub configs: BTreeMap<String, Tally>,
     /// Episodes that failed.
     pub failed: Vec<Failed>,
     /// Shards of which nothing is known.
@@ -184,8 +111,8 @@ impl Report {
     }
 
     /// The sum of all configurations.
-    pub fn total(&self) -> Counts {
-        let mut total = Counts::default();
+    pub fn total(&self) -> Tally {
+        let mut total = Tally::default();
         for counts in self.configs.values() {
             total.add(counts);
         }
@@ -194,7 +121,7 @@ impl Report {
 
     /// Nothing failed, and something was done.
     pub fn is_good(&self) -> bool {
-        self.failed.is_empty() && self.lost.is_empty() && self.total().episodes > 0
+        self.failed.is_empty() && self.lost.is_empty() && self.total().cases > 0
     }
 
     /// For people.
@@ -214,14 +141,15 @@ impl Report {
             let _ = writeln!(
                 text,
                 "{name:<10} {:>9} {:>11} {:>11} {:>10} {:>9} {:>9} {:>13}",
-                c.episodes, c.requests, c.segments, c.commands, c.faults, c.resumed, c.clocks
+                c.cases, c.requests, c.segments, c.commands, c.faults, c.resumed, c.clocks
             );
         }
         let _ = writeln!(text, "\nrequests by syndrome");
-        for (name, count) in &total.syndromes {
+        for (code, count) in &total.by_syndrome {
+            let name = Syndrome::from_code(*code).map_or("?".into(), syndrome_name);
             let _ = writeln!(text, "{count:>12}  {name}");
         }
-        let kinds = total.completions.len();
+        let kinds: usize = total.by_end.values().map(BTreeMap::len).sum();
         let _ = writeln!(text, "\n{kinds} pairs of command and status were seen");
         for failed in &self.failed {
             let _ = writeln!(
@@ -238,11 +166,11 @@ impl Report {
         for lost in &self.lost {
             let _ = writeln!(text, "\n{lost}");
         }
-        let operations = total.requests + total.commands;
+        let operations = total.operations();
         let _ = writeln!(
             text,
             "\n{command}: {operations} operations in {} episodes, {} mismatches{}",
-            total.episodes,
+            total.cases,
             self.failed.len(),
             match self.lost.len() {
                 0 => String::new(),
@@ -347,7 +275,7 @@ pub fn run(options: &Options) -> Result<Report> {
                 match result {
                     Ok(tally) => {
                         let counts = report.configs.entry(config.name().into()).or_default();
-                        counts.add(&Counts::of(&tally));
+                        counts.add(&tally);
                     }
                     Err(failed) => report.failed.push(failed),
                 }
@@ -357,7 +285,7 @@ pub fn run(options: &Options) -> Result<Report> {
                     let total = report.total();
                     eprintln!(
                         "soak: {minutes} min, {} operations, {} failed",
-                        total.requests + total.commands,
+                        total.operations(),
                         report.failed.len()
                     );
                 }
@@ -530,11 +458,12 @@ mod tests {
     use super::*;
 
     fn part(seeds: (u64, u64), episodes: u64) -> Report {
-        let counts = Counts {
-            episodes,
+        let counts = Tally {
+            cases: episodes,
             requests: 10 * episodes,
-            syndromes: [("OK".into(), episodes)].into(),
-            ..Counts::default()
+            by_syndrome: [(Syndrome::Ok.code(), episodes)].into(),
+            by_end: [(1, [(0, episodes)].into())].into(),
+            ..Tally::default()
         };
         Report {
             choice: vec!["small".into()],
@@ -562,8 +491,9 @@ mod tests {
     fn shards_add_up_and_are_told_apart() {
         let mut sum = part((0, 4), 4);
         sum.add(part((4, 9), 5)).expect("it fits");
-        assert_eq!(sum.total().episodes, 9);
-        assert_eq!(sum.total().syndromes["OK"], 9);
+        assert_eq!(sum.total().cases, 9);
+        assert_eq!(sum.total().syndrome(Syndrome::Ok), 9);
+        assert_eq!(sum.total().by_end[&1][&0], 9);
         assert!(sum.is_good());
         let twice = sum
             .clone()

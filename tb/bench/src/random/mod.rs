@@ -17,7 +17,8 @@ use proptest::prelude::*;
 use proptest::test_runner::{
     Config as ProptestConfig, RngAlgorithm, TestError, TestRng, TestRunner,
 };
-use tpt_golden::types::{Status, Syndrome};
+use serde::{Deserialize, Serialize};
+use tpt_golden::types::{CmdOp, Status, Syndrome};
 use tpt_verilated::Config;
 
 use crate::rng::Rng;
@@ -56,7 +57,7 @@ pub struct Run {
 }
 
 /// What was done and seen.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Sequences.
     pub cases: u64,
@@ -74,8 +75,8 @@ pub struct Tally {
     pub clocks: u64,
     /// Requests answered, by the code of their syndrome.
     pub by_syndrome: BTreeMap<u8, u64>,
-    /// Commands completed, by the codes of operation and status.
-    pub by_end: BTreeMap<(u8, u8), u64>,
+    /// Commands completed, by the code of the operation, then of the status.
+    pub by_end: BTreeMap<u8, BTreeMap<u8, u64>>,
 }
 
 impl Tally {
@@ -91,14 +92,24 @@ impl Tally {
         for (code, count) in &other.by_syndrome {
             *self.by_syndrome.entry(*code).or_default() += count;
         }
-        for (end, count) in &other.by_end {
-            *self.by_end.entry(*end).or_default() += count;
+        for (op, ends) in &other.by_end {
+            let mine = self.by_end.entry(*op).or_default();
+            for (status, count) in ends {
+                *mine.entry(*status).or_default() += count;
+            }
         }
     }
 
     /// Requests answered with a syndrome.
     pub fn syndrome(&self, syndrome: Syndrome) -> u64 {
         self.by_syndrome.get(&syndrome.code()).copied().unwrap_or(0)
+    }
+
+    /// Commands completed with a status.
+    pub fn ended(&self, op: CmdOp, status: Status) -> u64 {
+        let ends = self.by_end.get(&op.code());
+        let count = ends.and_then(|ends| ends.get(&status.code()));
+        count.copied().unwrap_or(0)
     }
 
     /// Requests and commands.
@@ -182,7 +193,13 @@ impl Run {
             .filter(|(_, count)| **count > 0)
             .map(|(code, count)| (code as u8, *count))
             .collect();
-        let ends = world.seen.iter();
+        let mut by_end = BTreeMap::<u8, BTreeMap<u8, u64>>::new();
+        for ((op, status), count) in &world.seen {
+            by_end
+                .entry(*op)
+                .or_default()
+                .insert(status.code(), u64::from(*count));
+        }
         Ok(Tally {
             cases: 1,
             requests: by_syndrome.values().sum(),
@@ -192,9 +209,7 @@ impl Run {
             resumed: bench.faults_resumed(),
             clocks: bench.clock(),
             by_syndrome,
-            by_end: ends
-                .map(|((op, status), count)| ((*op, status.code()), u64::from(*count)))
-                .collect(),
+            by_end,
         })
     }
 
@@ -282,9 +297,4 @@ impl Episode {
             },
         }
     }
-}
-
-/// The code of a status in [`Tally::by_end`], as a status.
-pub fn status_of(code: u8) -> Option<Status> {
-    Status::from_code(code)
 }
