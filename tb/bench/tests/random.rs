@@ -39,6 +39,7 @@ fn run_steps(config: Config, cases: u64, length: usize, salt: u64, through_queue
         seed: number("TPT_SEED", 1),
         salt,
         shrink: number("TPT_SHRINK", 600) as u32,
+        plant: false,
     };
     let tally = run.run().unwrap_or_else(|failure| panic!("TPT_{failure}"));
     let retries = tally.syndrome(Syndrome::Retry);

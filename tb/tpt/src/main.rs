@@ -190,6 +190,12 @@ struct Soak {
     /// Records the clocks around its mismatch.
     #[arg(long, value_name = "FILE.fst", requires = "replay")]
     waves: Option<PathBuf>,
+    /// Ends when the input ends.
+    #[arg(long, hide = true)]
+    with_parent: bool,
+    /// The episode of this number fails at its end.
+    #[arg(long, hide = true)]
+    plant: Option<u64>,
 }
 
 #[cfg(feature = "rtl")]
@@ -206,9 +212,13 @@ struct Campaign {
     #[arg(long, value_name = "N", default_value_t = 2,
           value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: u16,
-    /// Adds up reports of `tpt soak --json` instead, as of the array jobs of a cluster.
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["seeds", "configs"])]
+    /// Adds up reports of `tpt soak --json` instead, as of the array jobs of a cluster. The numbers of
+    /// --seeds, or those between the first and the last, must all be there.
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "configs")]
     merge: Vec<PathBuf>,
+    /// The episode of this number fails at its end.
+    #[arg(long, hide = true)]
+    plant: Option<u64>,
     /// Writes the report for machines to a file.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -324,8 +334,12 @@ fn faults(f: Faults) -> anyhow::Result<Exit> {
 #[cfg(feature = "rtl")]
 fn soak(s: Soak) -> anyhow::Result<Exit> {
     use std::time::Duration;
+    if s.with_parent {
+        tpt::soak::end_with_parent();
+    }
     if let Some(number) = s.replay {
-        return tpt::soak::replay(number, &s.configs, s.waves.as_deref());
+        let plant = s.plant == Some(number);
+        return tpt::soak::replay(number, &s.configs, s.waves.as_deref(), plant);
     }
     let minutes = match (s.minutes, &s.seeds) {
         (None, Some(seeds)) if seeds.end != u64::MAX => None,
@@ -337,13 +351,17 @@ fn soak(s: Soak) -> anyhow::Result<Exit> {
         time: minutes.map(|minutes| Duration::from_secs(60 * u64::from(minutes))),
         jobs: s.jobs.into(),
         json: s.json,
+        plant: s.plant,
     })
 }
 
 #[cfg(feature = "rtl")]
 fn campaign(c: Campaign) -> anyhow::Result<Exit> {
+    if !c.merge.is_empty() {
+        return tpt::soak::merge(&c.merge, c.seeds.as_ref(), c.json.as_deref());
+    }
     let Some(seeds) = c.seeds else {
-        return tpt::soak::merge(&c.merge, c.json.as_deref());
+        anyhow::bail!("--seeds is missing; expected --seeds FIRST..END or --merge FILE...");
     };
     tpt::soak::campaign(&tpt::soak::Options {
         configs: c.configs,
@@ -351,6 +369,7 @@ fn campaign(c: Campaign) -> anyhow::Result<Exit> {
         time: None,
         jobs: c.jobs.into(),
         json: c.json,
+        plant: c.plant,
     })
 }
 

@@ -10,6 +10,7 @@
 //! shard, and adds their reports up. The report of a shard is a file, and shards that ran elsewhere
 //! are added up in the same way.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -18,14 +19,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{bail, Context as _, Result};
 use serde::{Deserialize, Serialize};
 use tpt_bench::random::{Episode, Tally};
 use tpt_bench::BenchError;
 use tpt_golden::types::Syndrome;
-use tpt_verilated::{Config, DutError};
+use tpt_verilated::Config;
 
 use crate::cli::{Exit, WAVES_BEFORE};
 use crate::verbs::syndrome_name;
@@ -34,6 +35,10 @@ use crate::verbs::syndrome_name;
 const MOST_FAILURES: usize = 16;
 /// Shards per process of a campaign, so that a slow one does not keep the others waiting.
 const SHARDS_PER_JOB: u64 = 4;
+/// How often a report is written while a run goes on.
+const REPORT_EVERY: Duration = Duration::from_secs(60);
+/// A shard that has written no report for so long is given up.
+const SHARD_STALLS: Duration = Duration::from_secs(900);
 
 /// Options of `tpt soak`.
 #[derive(Debug, Clone)]
@@ -48,6 +53,8 @@ pub struct Options {
     pub jobs: usize,
     /// Report for machines.
     pub json: Option<PathBuf>,
+    /// For tests of this command: the episode with this number fails at its end.
+    pub plant: Option<u64>,
 }
 
 /// An episode that failed.
@@ -119,9 +126,33 @@ impl Report {
         total
     }
 
-    /// Nothing failed, and something was done.
+    /// Says it if numbers of `wanted`, or between those that were run, have no result.
+    pub fn look_for_gaps(&mut self, wanted: Option<&Range<u64>>) {
+        let ends = (self.seeds.first(), self.seeds.last());
+        let (first, end) = match (wanted, ends) {
+            (Some(wanted), _) => (wanted.start, wanted.end),
+            (None, (Some(first), Some(last))) => (first.0, last.1),
+            (None, _) => return,
+        };
+        let mut at = first;
+        for (start, stop) in self.seeds.iter().chain([&(end, end)]) {
+            if *start > at && at < end {
+                let gap = format!("seeds {at}..{}: no report", start.min(&end));
+                self.lost.push(gap);
+            }
+            at = at.max(*stop);
+        }
+    }
+
+    /// Numbers that were run.
+    fn numbers(&self) -> u64 {
+        self.seeds.iter().map(|(start, end)| end - start).sum()
+    }
+
+    /// Nothing failed, nothing is missing, and something was done.
     pub fn is_good(&self) -> bool {
-        self.failed.is_empty() && self.lost.is_empty() && self.total().cases > 0
+        let cases = self.total().cases;
+        self.failed.is_empty() && self.lost.is_empty() && cases > 0 && cases == self.numbers()
     }
 
     /// For people.
@@ -151,6 +182,9 @@ impl Report {
         }
         let kinds: usize = total.by_end.values().map(BTreeMap::len).sum();
         let _ = writeln!(text, "\n{kinds} pairs of command and status were seen");
+        for (start, end) in &self.seeds {
+            let _ = writeln!(text, "seeds {start}..{end}");
+        }
         for failed in &self.failed {
             let _ = writeln!(
                 text,
@@ -174,7 +208,7 @@ impl Report {
             self.failed.len(),
             match self.lost.len() {
                 0 => String::new(),
-                n => format!(", {n} shards lost"),
+                n => format!(", {n} ranges of seeds without a result"),
             }
         );
         text
@@ -190,7 +224,9 @@ impl Report {
 
     /// Writes it: the file is whole, or as it was.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let beside = path.with_extension("part");
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(format!(".part-{}", std::process::id()));
+        let beside = PathBuf::from(beside);
         let text = serde_json::to_string_pretty(self)? + "\n";
         std::fs::write(&beside, text).with_context(|| format!("{}", beside.display()))?;
         std::fs::rename(&beside, path).with_context(|| format!("{}", path.display()))
@@ -220,24 +256,28 @@ fn configs(names: &[String]) -> Result<Vec<Config>> {
     names.iter().map(find).collect()
 }
 
-/// Runs an episode; a panic is a failure like any other.
-fn run_one(number: u64, choice: &[Config]) -> (Config, Result<Tally, Failed>) {
-    let episode = Episode::new(number, choice);
-    let config = episode.run.config;
-    let failed = |text| Failed {
-        seed: number,
-        config: config.name().into(),
-        text,
-    };
-    let result = match catch_unwind(AssertUnwindSafe(|| episode.run.run())) {
-        Ok(Ok(tally)) => Ok(tally),
-        Ok(Err(failure)) => Err(failed(failure.to_string())),
+/// What `work` answers; a panic is a failure like any other.
+fn caught<T, E: ToString>(work: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(result) => result.map_err(|error| error.to_string()),
         Err(panic) => {
             let text = panic.downcast_ref::<String>().cloned();
             let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
-            Err(failed(format!("panic: {}", text.unwrap_or_default())))
+            Err(format!("panic: {}", text.unwrap_or_default()))
         }
-    };
+    }
+}
+
+/// Runs an episode.
+fn run_one(number: u64, choice: &[Config], plant: bool) -> (Config, Result<Tally, Failed>) {
+    let mut run = Episode::new(number, choice).run;
+    run.plant = plant;
+    let config = run.config;
+    let result = caught(|| run.run()).map_err(|text| Failed {
+        seed: number,
+        config: config.name().into(),
+        text,
+    });
     (config, result)
 }
 
@@ -253,12 +293,17 @@ pub fn run(options: &Options) -> Result<Report> {
     }
     let start = Instant::now();
     let next = AtomicU64::new(options.seeds.start);
-    let report = Mutex::new(Report {
+    let report = Report {
         choice: choice.iter().map(|config| config.name().into()).collect(),
         ..Report::default()
-    });
+    };
+    if let Some(path) = &options.json {
+        // A place where nothing can be written is told before hours have gone by.
+        report.write(path)?;
+    }
+    let report = Mutex::new(report);
     let locked = || report.lock().unwrap_or_else(|error| error.into_inner());
-    let told = AtomicU64::new(1);
+    let told = Mutex::new(start);
     std::thread::scope(|scope| {
         for _ in 0..options.jobs.max(1) {
             scope.spawn(|| loop {
@@ -270,7 +315,7 @@ pub fn run(options: &Options) -> Result<Report> {
                 if number >= options.seeds.end {
                     return;
                 }
-                let (config, result) = run_one(number, &choice);
+                let (config, result) = run_one(number, &choice, options.plant == Some(number));
                 let mut report = locked();
                 match result {
                     Ok(tally) => {
@@ -279,15 +324,20 @@ pub fn run(options: &Options) -> Result<Report> {
                     }
                     Err(failed) => report.failed.push(failed),
                 }
-                let minutes = start.elapsed().as_secs() / 60;
-                if minutes >= told.load(Ordering::Relaxed) {
-                    told.store(minutes + 1, Ordering::Relaxed);
+                let mut told = told.lock().unwrap_or_else(|error| error.into_inner());
+                if told.elapsed() >= REPORT_EVERY {
+                    *told = Instant::now();
                     let total = report.total();
                     eprintln!(
-                        "soak: {minutes} min, {} operations, {} failed",
+                        "soak: {} min, {} operations, {} failed",
+                        start.elapsed().as_secs() / 60,
                         total.operations(),
                         report.failed.len()
                     );
+                    if let Some(path) = &options.json {
+                        // The last one counts, and says what is wrong if there is something.
+                        let _ = report.write(path);
+                    }
                 }
             });
         }
@@ -302,10 +352,10 @@ pub fn run(options: &Options) -> Result<Report> {
 }
 
 fn finish(report: &Report, command: &str, json: Option<&Path>) -> Result<Exit> {
+    print!("{}", report.text(command));
     if let Some(path) = json {
         report.write(path)?;
     }
-    print!("{}", report.text(command));
     Ok(match report.is_good() {
         true => Exit::Good,
         false => Exit::Mismatch,
@@ -318,9 +368,10 @@ pub fn soak(options: &Options) -> Result<Exit> {
 }
 
 /// `tpt soak --replay`: one episode, as it is; with waves if it fails.
-pub fn replay(number: u64, names: &[String], waves: Option<&Path>) -> Result<Exit> {
+pub fn replay(number: u64, names: &[String], waves: Option<&Path>, plant: bool) -> Result<Exit> {
     let choice = configs(names)?;
-    let run = Episode::new(number, &choice).run;
+    let mut run = Episode::new(number, &choice).run;
+    run.plant = plant;
     println!(
         "episode {number}: configuration {}, {:?}, {}",
         run.config.name(),
@@ -330,19 +381,28 @@ pub fn replay(number: u64, names: &[String], waves: Option<&Path>) -> Result<Exi
             false => "commands on the direct channel",
         }
     );
-    let Err(error) = run.record(None) else {
+    let clock = Cell::new(None);
+    let record = |waves| {
+        caught(|| {
+            let result = run.record(waves);
+            clock.set(result.as_ref().err().and_then(BenchError::clock));
+            result
+        })
+    };
+    let Err(text) = record(None) else {
         println!("soak: episode {number} is good");
         return Ok(Exit::Good);
     };
-    println!("{error}");
+    println!("{text}");
     if let Some(path) = waves {
-        let from = error.clock().unwrap_or(0).saturating_sub(WAVES_BEFORE);
-        match run.record(Some((path.to_owned(), from))) {
-            Err(error @ BenchError::Dut(DutError::Waves(_))) => bail!("--waves: {error}"),
-            Err(again) if again == error => {
+        // Of a panic the clock is not known: then all of it is recorded.
+        let from = clock.get().unwrap_or(0).saturating_sub(WAVES_BEFORE);
+        match record(Some((path.to_owned(), from))) {
+            Err(again) if again == text => {
                 println!("waves from clock {from} on in {}", path.display());
             }
-            other => bail!("the episode ended otherwise when it was run again: {other:?}"),
+            Err(other) => bail!("--waves {}: {other}", path.display()),
+            Ok(_) => bail!("the episode was good when it was run again; expected the same end"),
         }
     }
     println!("soak: episode {number} failed");
@@ -358,11 +418,50 @@ fn shards(seeds: &Range<u64>, count: u64) -> Vec<Range<u64>> {
     (0..count).map(|n| edge(n)..edge(n + 1)).collect()
 }
 
-/// A shard that runs in a process of its own. It is killed when this is dropped.
+/// A shard that runs in a process of its own. It is killed when this is dropped, and ends by itself
+/// when this process is gone, as its input then ends.
 struct Running {
     seeds: Range<u64>,
     file: PathBuf,
     child: Child,
+    seen: (Instant, Option<SystemTime>),
+}
+
+impl Running {
+    /// How it ended; `None` if it goes on.
+    fn ended(&mut self) -> Result<Option<String>> {
+        if let Some(status) = self.child.try_wait().context("a shard")? {
+            return Ok(Some(status.to_string()));
+        }
+        let written = self.file.metadata().and_then(|data| data.modified()).ok();
+        if written != self.seen.1 {
+            self.seen = (Instant::now(), written);
+        }
+        let seconds = SHARD_STALLS.as_secs();
+        Ok((self.seen.0.elapsed() > SHARD_STALLS)
+            .then(|| format!("no report for {seconds} s; it was killed")))
+    }
+
+    /// Its report, if it is whole.
+    fn report(&self, ended: &str) -> Result<Report> {
+        let report = Report::read(&self.file)?;
+        let all = report.seeds == [(self.seeds.start, self.seeds.end)];
+        let fits = match ended {
+            "exit status: 0" => all && report.is_good(),
+            "exit status: 1" => {
+                all && !report.failed.is_empty() || report.failed.len() >= MOST_FAILURES
+            }
+            _ => false,
+        };
+        match fits {
+            true => Ok(report),
+            false => bail!(
+                "its report is of seeds {:?}, {} failed",
+                report.seeds,
+                report.failed.len()
+            ),
+        }
+    }
 }
 
 impl Drop for Running {
@@ -376,70 +475,80 @@ impl Drop for Running {
 pub fn campaign(options: &Options) -> Result<Exit> {
     let choice = configs(&options.configs)?;
     let names: Vec<String> = choice.iter().map(|config| config.name().into()).collect();
-    if options.seeds.is_empty() {
-        bail!(
-            "seeds {}..{} are none; expected FIRST..END with FIRST below END",
-            options.seeds.start,
-            options.seeds.end
-        );
+    let seeds = &options.seeds;
+    if seeds.is_empty() || seeds.end == u64::MAX {
+        bail!("a campaign needs numbers with an end; expected --seeds FIRST..END");
     }
     let jobs = options.jobs.max(1);
     let me = std::env::current_exe().context("the path of this program")?;
     let folder = tempfile::tempdir().context("a folder for the shards")?;
-    let mut waiting = shards(&options.seeds, jobs as u64 * SHARDS_PER_JOB).into_iter();
+    let mut waiting = shards(seeds, jobs as u64 * SHARDS_PER_JOB).into_iter();
     let mut running: Vec<Running> = Vec::new();
     let mut report = Report {
         choice: names.clone(),
         ..Report::default()
     };
+    if let Some(path) = &options.json {
+        report.write(path)?;
+    }
     loop {
         while running.len() < jobs && report.failed.len() < MOST_FAILURES {
             let Some(seeds) = waiting.next() else { break };
             let file = folder.path().join(format!("{}.json", seeds.start));
-            let child = Command::new(&me)
-                .args(["soak", "--jobs", "1", "--configs", &names.join(",")])
-                .args([
-                    "--seeds",
-                    &format!("{}..{}", seeds.start, seeds.end),
-                    "--json",
-                ])
-                .arg(&file)
-                .stdin(Stdio::null())
+            let mut command = Command::new(&me);
+            command
+                .args(["soak", "--with-parent", "--jobs", "1", "--configs"])
+                .arg(names.join(","))
+                .args(["--seeds", &format!("{}..{}", seeds.start, seeds.end)])
+                .arg("--json")
+                .arg(&file);
+            if let Some(number) = options.plant {
+                command.args(["--plant", &number.to_string()]);
+            }
+            let child = command
+                .stdin(Stdio::piped())
                 .stdout(Stdio::null())
                 .spawn()
                 .with_context(|| format!("{}", me.display()))?;
-            running.push(Running { seeds, file, child });
+            running.push(Running {
+                seeds,
+                file,
+                child,
+                seen: (Instant::now(), None),
+            });
         }
         if running.is_empty() {
             break;
         }
         let mut n = 0;
         while n < running.len() {
-            let Some(status) = running[n].child.try_wait().context("a shard")? else {
+            let Some(ended) = running[n].ended()? else {
                 n += 1;
                 continue;
             };
             let shard = running.swap_remove(n);
-            match Report::read(&shard.file) {
+            match shard.report(&ended) {
                 Ok(part) => report.add(part)?,
-                Err(error) => report.lost.push(format!(
-                    "shard of seeds {}..{} ended with {status}: {error:#}\n  again: tpt soak \
+                Err(error) => eprintln!(
+                    "campaign: shard of seeds {}..{}: {ended}: {error:#}\n  again: tpt soak \
                      --configs {} --seeds {}..{}",
                     shard.seeds.start,
                     shard.seeds.end,
                     names.join(","),
                     shard.seeds.start,
                     shard.seeds.end
-                )),
+                ),
             }
         }
         std::thread::sleep(Duration::from_millis(50));
     }
+    report.look_for_gaps(Some(seeds));
     finish(&report, "campaign", options.json.as_deref())
 }
 
-/// `tpt campaign --merge`: reports of shards that ran elsewhere.
-pub fn merge(files: &[PathBuf], json: Option<&Path>) -> Result<Exit> {
+/// `tpt campaign --merge`: reports of shards that ran elsewhere. `wanted`: numbers that must be
+/// there; else those between the first and the last.
+pub fn merge(files: &[PathBuf], wanted: Option<&Range<u64>>, json: Option<&Path>) -> Result<Exit> {
     let mut sum: Option<Report> = None;
     for file in files {
         let part = Report::read(file)?;
@@ -450,7 +559,17 @@ pub fn merge(files: &[PathBuf], json: Option<&Path>) -> Result<Exit> {
             None => sum = Some(part),
         }
     }
-    finish(&sum.unwrap_or_default(), "campaign", json)
+    let mut sum = sum.unwrap_or_default();
+    sum.look_for_gaps(wanted);
+    finish(&sum, "campaign", json)
+}
+
+/// Ends this process when the one that started it is gone.
+pub fn end_with_parent() {
+    std::thread::spawn(|| {
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        std::process::exit(2);
+    });
 }
 
 #[cfg(test)]
@@ -507,6 +626,7 @@ mod tests {
         other.choice = vec!["large".into()];
         assert!(sum.add(other).is_err());
         let mut bad = part((9, 12), 2);
+        bad.seeds = vec![(9, 12)];
         bad.failed.push(Failed {
             seed: 11,
             config: "small".into(),
@@ -520,6 +640,24 @@ mod tests {
             text.ends_with("110 operations in 11 episodes, 1 mismatches\n"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn gaps_are_seen() {
+        let lost = |seeds: &[(u64, u64)], wanted: Option<Range<u64>>| {
+            let mut sum = part((0, 0), 0);
+            sum.seeds = seeds.to_vec();
+            sum.look_for_gaps(wanted.as_ref());
+            sum.lost
+        };
+        assert!(lost(&[(0, 4), (4, 9)], None).is_empty());
+        assert!(lost(&[(0, 4), (4, 9)], Some(0..9)).is_empty());
+        assert_eq!(lost(&[(0, 4), (6, 9)], None), ["seeds 4..6: no report"]);
+        assert_eq!(lost(&[(2, 4)], Some(0..4)), ["seeds 0..2: no report"]);
+        assert_eq!(lost(&[(2, 4)], Some(2..9)), ["seeds 4..9: no report"]);
+        assert_eq!(lost(&[], Some(2..9)), ["seeds 2..9: no report"]);
+        // A number that was run, but of which nothing is told.
+        assert!(!part((0, 5), 4).is_good());
     }
 
     #[test]

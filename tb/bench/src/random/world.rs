@@ -1263,7 +1263,7 @@ impl World {
     }
 
     /// What is found at the end, now.
-    fn wrong(&self, text: String) -> BenchError {
+    pub(super) fn wrong(&self, text: String) -> BenchError {
         BenchError::Mismatch {
             clock: self.rig.bench.clock(),
             text,
