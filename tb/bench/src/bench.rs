@@ -1383,7 +1383,10 @@ impl Bench {
         }
         let posted = match &outcome {
             Ok(GoldenOutcome::Pending) => None,
-            _ => Some(self.posted.remove(place)),
+            _ => {
+                self.fault_closed(&command, completion.status, now);
+                Some(self.posted.remove(place))
+            }
         };
         self.recover_doubtful(mem, now);
         match outcome {

@@ -5,8 +5,8 @@
 //!
 //! * RETRY for want of a slot: faults that nobody has read yet count too, and one long request may
 //!   have several. It is accepted if the slots could be full at any time since the request came in:
-//!   of faults that are open or were answered since, and of requests to on-demand regions that are
-//!   inside, ended since, or ended with a refusal when the host has not seen yet that no fault waits.
+//!   of faults that are open, or were answered since; of pages that were absent, of requests that
+//!   are inside, or that ended with a refusal when the host had not seen yet that no fault waits.
 //! * RETRY because the client is starved: accepted if it has offered a request that was not taken
 //!   while the request was inside.
 //! * RETRY because of a fence: accepted if a command that may need one was under way meanwhile.
@@ -21,7 +21,7 @@ use tpt_golden::frames::PagedList;
 use tpt_golden::mem::PhysMem;
 use tpt_golden::queue::may_pend;
 use tpt_golden::regs;
-use tpt_golden::types::{flag, Access, Beat, CmdOp, Command, Key, Op, Request, Syndrome};
+use tpt_golden::types::{flag, Access, Beat, CmdOp, Command, Key, Op, Request, Status, Syndrome};
 use tpt_golden::types::{LEVEL_FLAT, LEVEL_INLINE};
 use tpt_golden::unit::Region;
 
@@ -140,10 +140,9 @@ fn is_paged(region: &Region) -> bool {
     region.access.contains(Access::ON_DEMAND) && region.level != LEVEL_INLINE
 }
 
-/// May the request have met an on-demand region?
-fn meets_paged(live: &Live) -> bool {
-    let reached = live.candidates.iter().filter_map(|c| c.reached.as_ref());
-    reached.into_iter().any(|region| is_paged(region))
+/// PAGE_READY under way: the slot is free when it completes.
+fn is_answer_of_host(posted: &Posted) -> bool {
+    posted.command.op == CmdOp::PageReady.code()
 }
 
 impl Bench {
@@ -368,13 +367,20 @@ impl Bench {
             return;
         };
         let fault = open.remove(place);
-        if self.faults.closed.len() == PAST {
-            self.faults.closed.pop_front();
-        }
-        self.faults.closed.push_back(self.clock);
         if command.flags & flag::REFUSE != 0 {
             self.faults.refused.extend(fault.maybe);
         }
+    }
+
+    /// A command has completed: has it freed the slot of a fault?
+    pub(super) fn fault_closed(&mut self, command: &Command, status: Status, now: u64) {
+        if command.op != CmdOp::PageReady.code() || status != Status::Ok {
+            return;
+        }
+        if self.faults.closed.len() == PAST {
+            self.faults.closed.pop_front();
+        }
+        self.faults.closed.push_back(now);
     }
 
     /// The regions that a request to a key can have met.
@@ -517,24 +523,25 @@ impl Bench {
         !self.golden.is_ready() || happened.iter().any(|clock| *clock >= since)
     }
 
-    /// May a request that is inside have met an on-demand region? What one without a beat meets was not
-    /// looked up yet.
-    fn may_meet_paged(&self, live: &Live, now: u64) -> bool {
-        if live.count > 0 {
-            return meets_paged(live);
-        }
-        let candidates = self.candidates(live, now);
-        let mut reached = candidates.iter().filter_map(|c| c.reached.as_ref());
-        reached.any(|region| is_paged(region))
-    }
-
-    /// Every page of a request that is not answered yet may have a fault of its own, told or not.
+    /// How many faults a request may have had at a time, told or not: as many as there are pages of it
+    /// that were absent, or looked so in an old line, and not more than there are contexts.
     fn possible_faults(&self, live: &Live, now: u64) -> u64 {
-        let contexts = u64::from(self.options.config.sizes().contexts);
-        match self.may_meet_paged(live, now) {
-            true => u64::from(live.request.len >> 12).min(contexts) + 1,
-            false => 0,
+        let (request, from) = (&live.request, live.accepted);
+        if request.len == 0 {
+            return 0;
         }
+        let contexts = self.options.config.sizes().contexts as usize;
+        let write = writes(request);
+        let count = |region: &Arc<Region>| {
+            let (first, pages) = pages_of(region, request);
+            (first..first + pages)
+                .filter(|page| region.may_fault(*page, write, from, now))
+                .take(contexts + 1)
+                .count() as u64
+        };
+        let regions = self.regions_met(request.key, from, now);
+        let paged = regions.iter().filter(|region| is_paged(region));
+        paged.map(count).max().unwrap_or(0)
     }
 
     fn judge_retry(&self, c: usize, live: &Live, now: u64) -> Result<(), String> {
@@ -546,13 +553,26 @@ impl Bench {
         let inside = self.streams.iter().flatten().chain([live]);
         let possible: u64 = inside.map(|live| self.possible_faults(live, now)).sum();
         let waiting = faults.open.len() as u64;
-        let answered = faults.closed.iter().filter(|clock| **clock >= since);
-        // Faults of those that are not inside any more were there since, or are not told yet.
-        let held =
-            |past: &&Past| past.ended >= since || (!past.good && past.ended + LAG >= faults.empty);
-        let owed: u64 = faults.past.iter().filter(held).map(|past| past.left).sum();
-        let owed = owed + answered.count() as u64;
-        if possible + waiting + owed >= self.golden.fault_slots() as u64 {
+        let leaving = self
+            .posted
+            .iter()
+            .filter(|posted| is_answer_of_host(posted))
+            .count() as u64;
+        let answered = faults
+            .closed
+            .iter()
+            .filter(|clock| **clock >= since)
+            .count() as u64;
+        let untold = |past: &&Past| !past.good && past.ended + LAG >= faults.empty;
+        let owed: u64 = faults
+            .past
+            .iter()
+            .filter(untold)
+            .map(|past| past.left)
+            .sum();
+        // The page that is answered RETRY has no slot itself.
+        let full = self.golden.fault_slots() as u64;
+        if possible + waiting + leaving + answered + owed > full {
             return Ok(());
         }
         let slots = self.golden.fault_slots();
@@ -588,7 +608,10 @@ impl Bench {
         if self.faults.past.len() == PAST {
             self.faults.past.pop_front();
         }
-        let left = self.possible_faults(live, now);
+        let left = match good {
+            true => 0,
+            false => self.possible_faults(live, now),
+        };
         self.faults.refused.remove(&live.ticket);
         if self.faults.waited.remove(&live.ticket) && good {
             self.faults.resumed += 1;

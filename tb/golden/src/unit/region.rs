@@ -204,7 +204,7 @@ impl Region {
 
     /// May such an access meet a page fault at page `index`, or an old line of the table that looks
     /// like one?
-    pub(super) fn may_fault(&self, index: u64, write: bool, from: u64, to: u64) -> bool {
+    pub fn may_fault(&self, index: u64, write: bool, from: u64, to: u64) -> bool {
         let mut cached = self.pages.cached(index, from, to).into_iter();
         cached.any(|page| self.found(page, write) == Err(Syndrome::Retry))
     }
