@@ -1377,7 +1377,15 @@ impl Bench {
         }
         let old = self.named_region(&command);
         let uncounted = self.is_uncounted(&command);
-        let outcome = self.golden.complete(&completion, now);
+        // An entry that an error of memory may have taken away is one that is not there: refused from
+        // outside, as one that is corrupted. Whether it is gone says memory, when nothing changes it.
+        let (_, named) = self.golden.keys().decode(command.key);
+        let gone = completion.status == Status::KeyState && self.doubtful.contains(&named);
+        let judged = match gone {
+            true => Completion::plain(completion.id, completion.op, Status::MptBad),
+            false => completion,
+        };
+        let outcome = self.golden.complete(&judged, now);
         if completion.status != Status::Pending {
             self.stats.command_clocks += now - accepted;
         }
@@ -1413,7 +1421,7 @@ impl Bench {
                         let mpt = self.unit.mpt_range();
                         self.axi.errors_since(accepted).any(|a| mpt.contains(&a))
                     }
-                    Status::MptBad => self.expect_mpt_bad || uncounted,
+                    Status::MptBad => self.expect_mpt_bad || uncounted || gone,
                     Status::Busy => self.posted.iter().any(|posted| posted.pending),
                     _ => false,
                 };
