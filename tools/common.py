@@ -109,14 +109,26 @@ def tracked_files(root=ROOT):
     return sorted(name for name in set(names) if (root / name).is_file())
 
 
-# A command is being started by the main thread; the requests to end that came meanwhile.
-_starting, _asked = [], []
+# A command is being started by the main thread; the requests to end that came meanwhile; what runs
+# for other threads; the program is to end, nothing more is started.
+_starting, _asked, _beside, _ending = [], [], set(), threading.Event()
+
+
+def _end(processes, how):
+    """Sends a signal to the groups of processes."""
+    for process in processes:
+        try:
+            os.killpg(process.pid, how)
+        except ProcessLookupError:
+            pass
 
 
 def end_cleanly():
     """Makes the request to end (SIGTERM, SIGINT, SIGHUP) an exception, so that what was started
     is ended and what was changed is changed back."""
     def stop(number, _):
+        _ending.set()
+        _end(list(_beside), signal.SIGTERM)
         if _starting:
             # What is being started is not known yet, so it could not be ended.
             _asked.append(number)
@@ -150,10 +162,21 @@ def run(command, timeout, cwd=ROOT, env=None, log=None, echo=False, heartbeat=No
     main = threading.current_thread() is threading.main_thread()
     if main:
         _starting.append(command)
-    process = subprocess.Popen(
-        command, cwd=cwd, env=env or environment(), stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-        start_new_session=True)
+    try:
+        if _ending.is_set() and not main:
+            sys.exit("nothing is started any more")
+        process = subprocess.Popen(
+            command, cwd=cwd, env=env or environment(), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+            start_new_session=True)
+    except BaseException:
+        if main:
+            _starting.clear()
+        raise
+    if not main:
+        _beside.add(process)
+        if _ending.is_set():
+            _end([process], signal.SIGTERM)
     lines = []
     sink = open(log, "w", encoding="utf-8") if log else None
 
@@ -189,14 +212,12 @@ def run(command, timeout, cwd=ROOT, env=None, log=None, echo=False, heartbeat=No
     finally:
         if code is None:
             for how in (signal.SIGTERM, signal.SIGKILL):
-                try:
-                    os.killpg(process.pid, how)
-                except ProcessLookupError:
-                    break
+                _end([process], how)
                 try:
                     process.wait(timeout=5)
                 except subprocess.TimeoutExpired:
                     pass
+        _beside.discard(process)
         thread.join(timeout=5)
         if not thread.is_alive():
             process.stdout.close()

@@ -578,10 +578,12 @@ class Running(unittest.TestCase):
         self.assertFalse(result.ok)
         self.assertLess(time.monotonic() - start, 20)
 
-    def test_request_to_end_reaches_the_children(self):
-        script = ("import sys, pathlib; sys.path.insert(0, sys.argv[1]); import common\n"
-                  "common.end_cleanly()\n"
-                  "common.run(['bash', '-c', 'echo $$ >' + sys.argv[2] + '; sleep 60'], 60)\n")
+    def ended_with_their_parent(self, script):
+        """Starts a script, whose commands write their numbers to its second argument, asks it to
+        end; no command may run on."""
+        script = ("import sys, pathlib, threading, time\nsys.path.insert(0, sys.argv[1])\n"
+                  "import common\ncommon.end_cleanly()\n"
+                  "child = ['bash', '-c', 'echo $$ >>' + sys.argv[2] + '; sleep 60']\n" + script)
         with tempfile.TemporaryDirectory() as folder:
             note = pathlib.Path(folder) / "pid"
             parent = subprocess.Popen([sys.executable, "-c", script, str(TOOLS), str(note)])
@@ -590,17 +592,37 @@ class Running(unittest.TestCase):
                 time.sleep(0.05)
             parent.terminate()
             self.assertEqual(parent.wait(timeout=30), 143)
-            child = pathlib.Path("/proc") / note.read_text().strip() / "stat"
 
-            def runs():
+            def runs(number):
                 try:
-                    return child.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+                    stat = (pathlib.Path("/proc") / number / "stat").read_text()
+                    return stat.rsplit(")", 1)[1].split()[0] != "Z"
                 except (FileNotFoundError, ProcessLookupError):
                     return False
             limit = time.monotonic() + 20
-            while runs() and time.monotonic() < limit:
+            while any(map(runs, note.read_text().split())) and time.monotonic() < limit:
                 time.sleep(0.05)
-            self.assertFalse(runs())
+            numbers = note.read_text().split()
+            self.assertFalse(any(map(runs, numbers)))
+            return len(numbers)
+
+    def test_request_to_end_reaches_the_children(self):
+        self.assertEqual(self.ended_with_their_parent("common.run(child, 60)\n"), 1)
+
+    def test_request_to_end_reaches_the_children_of_other_threads(self):
+        # What such a thread starts next does not run either.
+        count = self.ended_with_their_parent(
+            "def lane():\n"
+            "    common.run(child, 60)\n"
+            "    common.run(child, 60)\n"
+            "threading.Thread(target=lane, daemon=True).start()\n"
+            "time.sleep(60)\n")
+        self.assertEqual(count, 1)
+
+    def test_a_command_that_cannot_be_started_leaves_nothing_behind(self):
+        with self.assertRaises(FileNotFoundError):
+            common.run(["/nothing/of/this/name"], 5)
+        self.assertEqual(common._starting, [])
 
     def test_heartbeat(self):
         beats = []
