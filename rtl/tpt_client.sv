@@ -174,7 +174,7 @@ module tpt_client
   logic [3:0]       burst_q;    // chunks of this stream in a row
   logic [4:0]       credit_q;   // free places in the response queue
   logic             credit_ok_q;  // there are some
-  logic             rsp_pop, merged, x4_drop;
+  logic             rsp_pop, merged, x6_drop;
   logic [CtxW-1:0]  end_ctx;    // context whose chunk ends, and its stream
   logic [StrW-1:0]  end_str;
 
@@ -414,8 +414,8 @@ module tpt_client
   always_ff @(posedge clk_i) windows_q <= (NumWindows != 0) && (window_enable_i != '0);
 
   // A chunk straight from a walker: the whole answer to the request at the head of its stream.
-  logic                       fast, x4_valid_q;
-  logic                       x4_none_q;    // !x4_valid_q: a wire of its own, X4's is a long one
+  logic                       fast, x6_valid_q;
+  logic                       x6_none_q;    // !x6_valid_q: a wire of its own, X6's is a long one
   logic [LaneW-1:0]           fast_lane;
   logic [Lanes-1:0]           fast_any, fast_head_q, fast_clear;
   logic [Lanes-1:0][StrW-1:0] fast_str_q;
@@ -439,8 +439,8 @@ module tpt_client
       if (fast_any[l]) fast_lane = LaneW'(l);
     end
   end
-  // Not while there are host windows: they are looked at in X4.
-  assign fast = (|fast_any) && !act_q && x4_none_q && credit_ok_q && !windows_q;
+  // Not while there are host windows: they are looked at in X5.
+  assign fast = (|fast_any) && !act_q && x6_none_q && credit_ok_q && !windows_q;
 
   // The context that hands out beats: of the sequencer, or straight from the walker.
   assign end_ctx = act_q ? cur_q : chk_ctx_i[fast_lane];
@@ -708,7 +708,7 @@ module tpt_client
   logic [4:0] credit_d;
   head_t      load_head;
   logic       load_kill;
-  assign credit_d  = credit_q - 5'(issue || fast) + 5'(rsp_pop) + 5'(merged) + 5'(x4_drop);
+  assign credit_d  = credit_q - 5'(issue || fast) + 5'(rsp_pop) + 5'(merged) + 5'(x6_drop);
   assign load_head = go_on ? cont_head : oth_head;
   assign load_kill = go_on ? cur_fin && cur_succ : str_kill_q[oth_str_q];
   always_ff @(posedge clk_i) begin
@@ -768,7 +768,7 @@ module tpt_client
   end
 
   // ---------------------------------------------------------------------------------------------
-  // X1 .. X4: make the beat
+  // X1 .. X6: make the beat
   // ---------------------------------------------------------------------------------------------
   typedef struct packed {
     logic [LineEnt-1:0][FrameW-1:0] frame;
@@ -831,17 +831,23 @@ module tpt_client
   logic                  x3_first_q, x3_last_q;
   logic [StrW-1:0]       x3_str_q;
   who_t                  x3_who_q;
-  // X4
-  logic                  x4_addr_q, x4_relaxed_q;
-  logic [4:0]            x4_syn_q;
-  logic                  x4_first_q, x4_last_q;
-  who_t                  x4_who_q;
-  logic [63:0]           x4_pa;
-  logic [31:0]           x4_len;
-  logic [FrameW-1:0]     x4_last_page;  // of the segment
-  logic [FrameW:0]       x4_next;       // frame behind its page
-  logic [StrW-1:0]       x4_str_q;
-  beat_t                 x5_beat;
+  // X4: lengths and ends of the segment; X5: host windows; X6: the beat
+  typedef struct packed {
+    logic            addr;      // there is an address
+    logic            relaxed;
+    logic [4:0]      syn;
+    logic            first;
+    logic            last;
+    who_t            who;
+    logic [StrW-1:0] str;
+  } seg_t;
+  seg_t                  x4_q, x5_q, x6_q;
+  logic                  x4_valid_q, x5_valid_q;
+  logic [63:0]           x4_pa, x5_pa_q, x6_pa_q;
+  logic [31:0]           x4_len, x5_len_q, x6_len_q;
+  logic [FrameW-1:0]     x4_page, x5_page_q;           // of the last byte
+  logic [FrameW:0]       x4_next, x5_next_q, x6_next_q;  // frame behind the page
+  beat_t                 x6_beat;
 
   // Tag and stream of the request are kept by its first context; chunks in other contexts take them
   // from a copy per stream.
@@ -863,7 +869,9 @@ module tpt_client
       x2_q       <= '0;
       x3_valid_q <= 1'b0;
       x4_valid_q <= 1'b0;
-      x4_none_q  <= 1'b1;
+      x5_valid_q <= 1'b0;
+      x6_valid_q <= 1'b0;
+      x6_none_q  <= 1'b1;
     end else begin
       x1_q       <= '{valid: issue, beat: beat_q, direct: cur_head_q.direct || cur_kill_q,
                       dsyn: cur_kill_q ? str_fsyn[cs_q][4:0] : cur_head_q.dsyn,
@@ -872,7 +880,9 @@ module tpt_client
       x2_q       <= x1_q;
       x3_valid_q <= x2_q.valid;
       x4_valid_q <= x3_valid_q;
-      x4_none_q  <= !x3_valid_q;
+      x5_valid_q <= x4_valid_q;
+      x6_valid_q <= x5_valid_q;
+      x6_none_q  <= !x5_valid_q;
     end
   end
   always_ff @(posedge clk_i) begin
@@ -885,13 +895,17 @@ module tpt_client
     x3_who_q   <= x2_who_now;
     x3_relaxed_q <= x2_chunk.relaxed;
 
-    x4_addr_q  <= x3_addr_q;
-    x4_relaxed_q <= x3_relaxed_q;
-    x4_syn_q   <= x3_syn_q;
-    x4_first_q <= x3_first_q;
-    x4_last_q  <= x3_last_q;
-    x4_who_q   <= x3_who_q;
-    x4_str_q   <= x3_str_q;
+    x4_q <= '{addr: x3_addr_q, relaxed: x3_relaxed_q, syn: x3_syn_q, first: x3_first_q,
+              last: x3_last_q, who: x3_who_q, str: x3_str_q};
+    x5_q <= x4_q;
+    x6_q <= x5_q;
+    x5_pa_q   <= x4_pa;
+    x5_len_q  <= x4_len;
+    x5_page_q <= x4_page;
+    x5_next_q <= x4_next;
+    x6_pa_q   <= x5_pa_q;
+    x6_len_q  <= x5_len_q;
+    x6_next_q <= x5_next_q;
   end
 
   // X2 to X4: the segment
@@ -904,54 +918,65 @@ module tpt_client
     .rem_i     (x2_chunk.rem),
     .pa_o      (x4_pa),
     .len_o     (x4_len),
-    .last_o    (x4_last_page),
+    .last_o    (x4_page),
     .next_o    (x4_next)
   );
 
-  // Host windows: does the segment of X4 lie in one of them?
-  logic x4_ok;
+  // Host windows: does the segment of X5 lie in one of them? Known in X6.
+  logic x6_ok_q;
   if (NumWindows != 0) begin : g_hostwin
+    logic x5_ok;
     tpt_hostwin #(.NumWindows(NumWindows)) u_made (
       .enable_i(window_enable_i),
       .base_i  (window_base_i),
       .limit_i (window_limit_i),
-      .first_i (x4_pa[63:12]),
-      .last_i  (x4_last_page),
-      .ok_o    (x4_ok)
+      .first_i (x5_pa_q[63:12]),
+      .last_i  (x5_page_q),
+      .ok_o    (x5_ok)
     );
+    always_ff @(posedge clk_i) x6_ok_q <= x5_ok;
   end else begin : g_no_hostwin
-    assign x4_ok = 1'b1;
+    assign x6_ok_q = 1'b1;
     logic unused_windows;
-    assign unused_windows = ^{window_enable_i, window_base_i, window_limit_i, x4_last_page};
+    assign unused_windows = ^{window_enable_i, window_base_i, window_limit_i, x5_page_q};
   end
 
   // Streams whose request has met an address outside, until its last beat.
   logic [NumStreams-1:0] out_q, out_first_q;
-  logic                  x4_out, x4_bad;
-  assign x4_out  = x4_addr_q && !x4_ok;
-  assign x4_bad  = x4_out || out_q[x4_str_q];
-  assign x4_drop = x4_valid_q && x4_bad && !x4_last_q;
+  logic                  x6_out, x6_bad, x6_again;
+  logic                  x6_was_q, x6_was_first_q;  // of the stream of X6, read a clock ahead
+  assign x6_out   = x6_q.addr && !x6_ok_q;
+  assign x6_bad   = x6_out || x6_was_q;
+  assign x6_drop  = x6_valid_q && x6_bad && !x6_q.last;
+  assign x6_again = x6_valid_q && x6_q.str == x5_q.str;
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) out_q <= '0;
-    else if (x4_valid_q && x4_bad) out_q[x4_str_q] <= !x4_last_q;
+    if (!rst_ni) begin
+      out_q    <= '0;
+      x6_was_q <= 1'b0;
+    end else begin
+      if (x6_valid_q && x6_bad) out_q[x6_q.str] <= !x6_q.last;
+      x6_was_q <= (x6_again && x6_bad) ? !x6_q.last : out_q[x5_q.str];
+    end
   end
   always_ff @(posedge clk_i) begin
-    if (x4_valid_q && x4_out && !out_q[x4_str_q]) out_first_q[x4_str_q] <= x4_first_q;
+    if (x6_valid_q && x6_out && !x6_was_q) out_first_q[x6_q.str] <= x6_q.first;
+    x6_was_first_q <= (x6_again && x6_out && !x6_was_q) ? x6_q.first : out_first_q[x5_q.str];
   end
+  `TPT_ASSERT(OutIsKnown_A, !x6_valid_q || x6_was_q == out_q[x6_q.str])
 
   always_comb begin
-    x5_beat              = '0;
-    x5_beat.rsp.tag      = x4_who_q.tag;
-    x5_beat.rsp.stream   = x4_who_q.stream;
-    x5_beat.rsp.syndrome = x4_bad ? SynHostWin : x4_syn_q;
-    x5_beat.rsp.first    = out_q[x4_str_q] ? out_first_q[x4_str_q] : x4_first_q;
-    x5_beat.rsp.last     = x4_last_q;
-    x5_beat.abit         = x4_who_q.abit;
-    x5_beat.nodone       = x4_who_q.nodone;
-    if (x4_addr_q && !x4_bad) begin
-      x5_beat.rsp.relaxed = x4_relaxed_q;
-      x5_beat.rsp.pa  = x4_pa;
-      x5_beat.rsp.len = x4_len;
+    x6_beat              = '0;
+    x6_beat.rsp.tag      = x6_q.who.tag;
+    x6_beat.rsp.stream   = x6_q.who.stream;
+    x6_beat.rsp.syndrome = x6_bad ? SynHostWin : x6_q.syn;
+    x6_beat.rsp.first    = x6_was_q ? x6_was_first_q : x6_q.first;
+    x6_beat.rsp.last     = x6_q.last;
+    x6_beat.abit         = x6_q.who.abit;
+    x6_beat.nodone       = x6_q.who.nodone;
+    if (x6_q.addr && !x6_bad) begin
+      x6_beat.rsp.relaxed = x6_q.relaxed;
+      x6_beat.rsp.pa  = x6_pa_q;
+      x6_beat.rsp.len = x6_len_q;
     end
   end
 
@@ -970,15 +995,17 @@ module tpt_client
     // no beat of this stream is being made
     assign fast_clear[l] = !((x1_q.valid || x1_q.cut) && x1_q.str == fast_str_q[l]) &&
                            !((x2_q.valid || x2_q.cut) && x2_q.str == fast_str_q[l]) &&
-                           !(x3_valid_q && x3_str_q == fast_str_q[l]);
+                           !(x3_valid_q && x3_str_q == fast_str_q[l]) &&
+                           !(x4_valid_q && x4_q.str == fast_str_q[l]) &&
+                           !(x5_valid_q && x5_q.str == fast_str_q[l]);
   end
 
   logic  new_valid;
   beat_t new_beat;
-  assign new_valid = (x4_valid_q && !x4_drop) || fast;
+  assign new_valid = (x6_valid_q && !x6_drop) || fast;
   always_comb begin
-    new_beat = x5_beat;
-    if (!x4_valid_q) begin
+    new_beat = x6_beat;
+    if (!x6_valid_q) begin
       new_beat              = '0;
       new_beat.rsp.tag      = fast_who_q[fast_lane].tag;
       new_beat.rsp.stream   = fast_who_q[fast_lane].stream;
@@ -1026,11 +1053,12 @@ module tpt_client
     end
     always_ff @(posedge clk_i) begin
       n_beat_q <= new_beat;
-      n_same_q <= !new_beat.rsp.first && new_beat.rsp.syndrome == SynOk && !end_last &&
-                  new_beat.rsp.stream == end_stream && new_beat.rsp.tag == end_tag &&
-                  {1'b0, new_beat.rsp.pa[63:12]} == last_next_q;
+      // what comes straight from the walker is the first beat of its request
+      n_same_q <= x6_valid_q && !x6_bad && !x6_q.first && x6_q.syn == SynOk && !end_last &&
+                  x6_q.who.stream == end_stream && x6_q.who.tag == end_tag &&
+                  {1'b0, x6_pa_q[63:12]} == last_next_q;
       // the pages of a request are of one size, and all but the last one are used to their end
-      if (new_valid) last_next_q <= x4_next;
+      if (new_valid) last_next_q <= x6_next_q;
       if (n_valid_q) begin
         m_beat_q <= n_beat_q;
         if (join_up) begin
@@ -1051,7 +1079,7 @@ module tpt_client
     assign put_beat   = new_beat;
     assign merge_idle = 1'b1;
     logic unused_merge;
-    assign unused_merge = ^{merge_i, x4_next};
+    assign unused_merge = ^{merge_i, x6_next_q};
   end
 
   // ---------------------------------------------------------------------------------------------
@@ -1072,6 +1100,7 @@ module tpt_client
   assign rsp_hand    = rsp_valid_o && rsp_ready_i;
   assign rsp_pop     = rq_valid && (rsp_ready_i || drain);
   assign pipe_empty  = !act_q && !x1_q.valid && !x2_q.valid && !x3_valid_q && !x4_valid_q &&
+                       !x5_valid_q && !x6_valid_q &&
                        merge_idle && !rq_valid && !t1_valid_q;
 
   assign ev_segment_o = put_valid && put_beat.rsp.len != '0;
@@ -1113,8 +1142,8 @@ module tpt_client
     `TPT_ASSERT(DirectOnce_A, !dir_valid_i[l] || !rdy_q[dir_ctx_i[l]])
   end
   // an address never goes with a syndrome, and never without a length
-  `TPT_ASSERT(NoAddressOnError_A, !x4_valid_q || x4_syn_q == SynOk || !x4_addr_q)
-  `TPT_ASSERT(NoEmptySegment_A, !(x4_valid_q && x4_addr_q && !x4_bad) || x5_beat.rsp.len != '0)
+  `TPT_ASSERT(NoAddressOnError_A, !x6_valid_q || x6_q.syn == SynOk || !x6_q.addr)
+  `TPT_ASSERT(NoEmptySegment_A, !(x6_valid_q && x6_q.addr && !x6_bad) || x6_beat.rsp.len != '0)
   `TPT_ASSERT(BeatInLine_A, !x2_q.valid || x2_q.direct ||
               (32'(x2_q.beat) <= 32'(x2_chunk.good)))
 

@@ -547,7 +547,12 @@ module tpt_mtt_walker
   logic [CtxW-1:0]     res_ctx;
   logic                res_err;
   key_t                res_key;
-  logic [AxiDataW-1:0] res_data;
+  // A line of a table as it is kept.
+  typedef struct packed {
+    logic [LineEnt-1:0]  wrong;     // CHECKED: not what was made for its place
+    logic [AxiDataW-1:0] entries;
+  } line_t;
+  line_t r_line, res_data;
   logic                rd_valid;
   logic [CtxW-1:0]     rd_ctx;
   pay_t                rd_pay;
@@ -559,7 +564,7 @@ module tpt_mtt_walker
 
   tpt_cache #(
     .NumCtx(NumCtx), .Sets(Sets), .Ways(Ways), .KeyW($bits(key_t)), .IndexW(IndexW),
-    .PayW($bits(pay_t)), .AuxW($bits(aux_t)), .DataW(AxiDataW), .Beats(1), .ErrW(1)
+    .PayW($bits(pay_t)), .AuxW($bits(aux_t)), .DataW($bits(line_t)), .Beats(1), .ErrW(1)
   ) u_cache (
     .clk_i, .rst_ni, .ready_o(cache_ready),
     .sub_valid_i  (sub_valid),
@@ -594,7 +599,7 @@ module tpt_mtt_walker
     .fill_pre_ctx_i(r_pre_ctx_i),
     .fill_we_i    (r_valid_i),
     .fill_ctx_i   (r_ctx_i),
-    .fill_data_i  (r_data_i),
+    .fill_data_i  (r_line),
     .fdone_valid_i(r_valid_i),
     .fdone_ctx_i  (r_ctx_i),
     .fdone_store_i(!r_err_i),
@@ -612,6 +617,32 @@ module tpt_mtt_walker
   );
 
   assign ready_o = cache_ready && !dir_clr_q;
+
+  // Entries are compared with the check of their place when they come from memory, and what that
+  // says is kept with them: a line is found by its place only.
+  if (MttChecked != 0) begin : g_checked
+    logic [CheckW-1:0] p4_place, r_place;
+    tpt_mtt_check #(.LineEnt(LineEnt)) u_check (
+      .index_i(res_key.index),
+      .line_i (res_key.line),
+      .lvl_i  (res_key.lvl),
+      .place_o(p4_place),
+      .entry_i(r_data_i),
+      .place_i(r_place),
+      .bad_o  (r_line.wrong)
+    );
+    tpt_ram_1r1w #(.Width(CheckW), .Depth(NumCtx)) u_place (
+      .clk_i,
+      .we_i   (rd_valid),
+      .waddr_i(rd_ctx),
+      .wdata_i(p4_place),
+      .raddr_i(r_pre_ctx_i),
+      .rdata_o(r_place)
+    );
+  end else begin : g_no_checked
+    assign r_line.wrong = '0;
+  end
+  assign r_line.entries = r_data_i;
 
   // ---------------------------------------------------------------------------------------------
   // Reads
@@ -638,6 +669,7 @@ module tpt_mtt_walker
   key_t                p5_key_q;
   pay_t                p5_pay_q;
   logic [AxiDataW-1:0] p5_data_q;
+  logic [LineEnt-1:0]  p5_wrong_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) p5_valid_q <= 1'b0;
@@ -653,7 +685,8 @@ module tpt_mtt_walker
     p5_ctx_q    <= res_ctx;
     p5_key_q    <= res_key;
     p5_pay_q    <= res_pay;
-    p5_data_q   <= res_bypass ? res_inline : res_data;
+    p5_data_q   <= res_bypass ? res_inline : res_data.entries;
+    p5_wrong_q  <= res_data.wrong;
   end
 
   logic                  p4_leaf, p5_leaf_q, p5_flagged_q, p5_checked_q, p5_any_q;
@@ -676,24 +709,8 @@ module tpt_mtt_walker
   end
   assign p5_sel     = p5_pay_q.sel;
 
-  // Of CHECKED entries: which are not what was made for their place. Their addresses are shorter.
-  logic [LineEnt-1:0]             p5_wrong;
+  // Of CHECKED entries the addresses are shorter.
   logic [LineEnt-1:0][FrameW-1:0] p5_frame;
-  if (MttChecked != 0) begin : g_checked
-    logic [CheckW-1:0] p4_place, p5_place_q;
-    tpt_mtt_check #(.LineEnt(LineEnt)) u_check (
-      .index_i(res_key.index),
-      .line_i (res_key.line),
-      .lvl_i  (res_key.lvl),
-      .place_o(p4_place),
-      .entry_i(p5_data_q),
-      .place_i(p5_place_q),
-      .bad_o  (p5_wrong)
-    );
-    always_ff @(posedge clk_i) p5_place_q <= p4_place;
-  end else begin : g_no_checked
-    assign p5_wrong = '0;
-  end
   always_comb begin
     for (int unsigned j = 0; j < LineEnt; j++) begin
       p5_frame[j] = p5_data_q[64*j + 12 +: FrameW];
@@ -704,7 +721,7 @@ module tpt_mtt_walker
   always_comb begin
     for (int unsigned j = 0; j < LineEnt; j++) begin
       p5_judge[j] = mtt_judge(p5_data_q[64*j +: 64], p5_low_q, p5_flagged_q, p5_checked_q,
-                              p5_wrong[j], p5_leaf_q && p5_pay_q.region.write,
+                              p5_wrong_q[j], p5_leaf_q && p5_pay_q.region.write,
                               p5_pay_q.region.ondemand);
       if (p5_any_q) p5_judge[j] = '0;
     end
@@ -868,11 +885,12 @@ module tpt_mtt_walker
       .clk_i, .rst_ni,
       .room_o        (room),
       .slot_o        (slot),
+      .load_valid_i  (p5_valid_q),
+      .load_ctx_i    (p5_ctx_q),
+      .load_work_i   (put_work),
       .put_valid_i   (put),
       .put_again_i   (p5_hit_q),
       .put_told_i    (told),
-      .put_ctx_i     (p5_ctx_q),
-      .put_work_i    (put_work),
       .killed_valid_i(p5_valid_q && p5_killed_q),
       .killed_ctx_i  (p5_ctx_q),
       .killed_mine_o (p5_killed_mine),

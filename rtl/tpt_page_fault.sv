@@ -14,6 +14,9 @@
 ///   refused. `stop_i` of its client sends it back without an answer, to be refused as RETRY;
 /// * or it has been refused already, and only the answer is waited for (*told*).
 ///
+/// Whether a walk is put in is known late in a clock. So it is written into the free slot whenever
+/// there may be one (`load`), and the slot takes note of it a clock after `put`.
+///
 /// A slot is free when it has no walk and no answer is owed. A fault that is told always has a
 /// slot, so each one is answered once.
 ///
@@ -39,13 +42,14 @@ module tpt_page_fault
   // There is a free slot, and which.
   output logic               room_o,
   output logic [SlotW-1:0]   slot_o,
-  // Put a walk into it: `again`: back to the walker when its line is gone; `told`: no walk, only
-  // the answer is owed.
-  input  logic               put_valid_i,
+  // A walk that may be put into it, and in the same clock whether it is. `again`: back to the
+  // walker when its line is gone; `told`: no walk, only the answer is owed.
+  input  logic               load_valid_i,
+  input  logic [CtxW-1:0]    load_ctx_i,
+  input  logic [WorkW-1:0]   load_work_i,
+  input  logic               put_valid_i,    // implies load_valid_i
   input  logic               put_again_i,
   input  logic               put_told_i,
-  input  logic [CtxW-1:0]    put_ctx_i,
-  input  logic [WorkW-1:0]   put_work_i,
   // The line of this context's walk has been dropped; whether the walk is in a slot.
   input  logic               killed_valid_i,
   input  logic [CtxW-1:0]    killed_ctx_i,
@@ -88,14 +92,27 @@ module tpt_page_fault
     return n;
   endfunction
 
-  // The free slot is chosen a clock ahead.
-  logic             room_q;
-  logic [SlotW-1:0] slot_q;
+  // The free slot is chosen a clock ahead, for both cases of what is late.
+  logic             room_q, put_q, again_q, told_q;
+  logic [SlotW-1:0] slot_q, put_slot_q;
+  logic [Slots-1:0] left, left_put;
+  assign left     = free & ~put;
+  assign left_put = left & ~(Slots'(1) << slot_q);
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) room_q <= 1'b0;
-    else room_q <= |(free & ~put);
+    if (!rst_ni) begin
+      room_q <= 1'b0;
+      put_q  <= 1'b0;
+    end else begin
+      room_q <= put_valid_i ? (|left_put) : (|left);
+      put_q  <= put_valid_i;
+    end
   end
-  always_ff @(posedge clk_i) slot_q <= lowest(free & ~put);
+  always_ff @(posedge clk_i) begin
+    slot_q     <= put_valid_i ? lowest(left_put) : lowest(left);
+    put_slot_q <= slot_q;
+    again_q    <= put_again_i;
+    told_q     <= put_told_i;
+  end
   assign room_o = room_q;
   assign slot_o = slot_q;
 
@@ -112,9 +129,9 @@ module tpt_page_fault
   end
   tpt_ram_1r1w #(.Width(WorkW), .Depth(1 << SlotW)) u_work (
     .clk_i,
-    .we_i   (put_valid_i),
+    .we_i   (load_valid_i && room_q),
     .waddr_i(slot_q),
-    .wdata_i(put_work_i),
+    .wdata_i(load_work_i),
     .raddr_i(go_valid_q ? go_slot_q : go_slot),
     .rdata_o(go_work_o)
   );
@@ -131,7 +148,7 @@ module tpt_page_fault
       logic client_stop;
       client_stop = (Clients == 1) ? stop_i[0] : stop_i[ctx_q[s][CtxW-1-:ClientW]];
       free[s]   = !kill_q[s] && !wait_q[s] && !go_q[s] && !stop_q[s] && !owed_q[s];
-      put[s]    = put_valid_i && slot_q == SlotW'(s);
+      put[s]    = put_q && put_slot_q == SlotW'(s);
       mine[s]   = kill_q[s] && ctx_q[s] == killed_ctx_i;
       killed[s] = killed_valid_i && mine[s];
       answer[s] = ans_valid_i && ans_slot_i == SlotW'(s) && taken_q[s];
@@ -150,10 +167,10 @@ module tpt_page_fault
       ans_ok_o <= |answer;
       for (int unsigned s = 0; s < Slots; s++) begin
         if (put[s]) begin
-          kill_q[s]   <= !put_told_i;
-          wait_q[s]   <= !put_told_i && !put_again_i;
-          go_q[s]     <= put_again_i;
-          owed_q[s]   <= !put_again_i;
+          kill_q[s]   <= !told_q;
+          wait_q[s]   <= !told_q && !again_q;
+          go_q[s]     <= again_q;
+          owed_q[s]   <= !again_q;
           absent_q[s] <= 1'b0;
         end
         if (taken_valid_i && taken_slot_i == SlotW'(s)) taken_q[s] <= 1'b1;
@@ -182,10 +199,11 @@ module tpt_page_fault
     end
   end
   always_ff @(posedge clk_i) begin
-    if (put_valid_i) ctx_q[slot_q] <= put_ctx_i;
+    if (load_valid_i && room_q) ctx_q[slot_q] <= load_ctx_i;
   end
 
-  `TPT_ASSERT(PutFree_A, !put_valid_i || (room_q && free[slot_q]))
+  `TPT_ASSERT(PutFree_A, !put_valid_i || (load_valid_i && room_q))
+  `TPT_ASSERT(RoomFree_A, !room_q || (free[slot_q] && !put[slot_q]))
   `TPT_ASSERT(OneState_A, (go_q & stop_q) == '0 && (wait_q & (go_q | stop_q)) == '0)
   `TPT_ASSERT(MineOnce_A, (mine & (mine - 1'b1)) == '0 || !killed_valid_i)
   `TPT_ASSERT(TakenIsOwed_A, (taken_q & ~owed_q) == '0 &&

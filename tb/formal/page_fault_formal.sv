@@ -20,8 +20,9 @@ module page_fault_formal #(
   input logic             put_valid_i,
   input logic             put_again_i,
   input logic             put_told_i,
-  input logic [CtxW-1:0]  put_ctx_i,
-  input logic [WorkW-1:0] put_work_i,
+  input logic             load_valid_i,
+  input logic [CtxW-1:0]  load_ctx_i,
+  input logic [WorkW-1:0] load_work_i,
   input logic             killed_valid_i,
   input logic [CtxW-1:0]  killed_ctx_i,
   input logic             go_ready_i,
@@ -41,7 +42,7 @@ module page_fault_formal #(
   logic [WorkW-1:0] go_work;
   tpt_page_fault #(.Slots(Slots), .WorkW(WorkW), .CtxW(CtxW), .Clients(2)) dut (
     .clk_i, .rst_ni, .room_o(room), .slot_o(slot), .put_valid_i, .put_again_i, .put_told_i,
-    .put_ctx_i, .put_work_i, .killed_valid_i, .killed_ctx_i, .killed_mine_o(killed_mine),
+    .load_valid_i, .load_ctx_i, .load_work_i, .killed_valid_i, .killed_ctx_i, .killed_mine_o(killed_mine),
     .go_valid_o(go_valid), .go_ready_i, .go_refuse_o(go_refuse), .go_absent_o(go_absent),
     .go_ctx_o(go_ctx), .go_work_o(go_work), .stop_i, .taken_valid_i, .taken_slot_i, .ans_valid_i,
     .ans_slot_i, .ans_refuse_i, .ans_ok_o(ans_ok), .clear_i
@@ -53,13 +54,40 @@ module page_fault_formal #(
   logic [Slots-1:0][WorkW-1:0] work_q;
   logic [Slots-1:0]            same;
   always_comb begin
-    for (int unsigned s = 0; s < Slots; s++) same[s] = in_q[s] && ctx_q[s] == put_ctx_i;
+    for (int unsigned s = 0; s < Slots; s++) same[s] = in_q[s] && ctx_q[s] == load_ctx_i;
   end
-  `TPT_ASSUME(PutRoom_A, !put_valid_i || room)
-  `TPT_ASSUME(PutOnce_A, !put_valid_i || (same == '0 && !(put_again_i && put_told_i)))
+  // What was put a clock ago: the slot takes note of it now.
+  logic             late_q, late_again_q, late_told_q;
+  logic [SlotW-1:0] late_slot_q;
+  logic [CtxW-1:0]  late_ctx_q;
+  logic [WorkW-1:0] late_work_q;
+  always_ff @(posedge clk_i) begin
+    late_q       <= rst_ni && put_valid_i;
+    late_again_q <= put_again_i;
+    late_told_q  <= put_told_i;
+    late_slot_q  <= slot;
+    late_ctx_q   <= load_ctx_i;
+    late_work_q  <= load_work_i;
+  end
+  `TPT_ASSERT(Late_A, dut.put_q == late_q && (!late_q || (dut.put_slot_q == late_slot_q &&
+                      dut.again_q == late_again_q && dut.told_q == late_told_q &&
+                      dut.free[late_slot_q] && dut.ctx_q[late_slot_q] == late_ctx_q &&
+                      dut.u_work.mem[late_slot_q] == late_work_q)))
+  `TPT_ASSERT(LateOther_A, !late_q || !room || slot != late_slot_q)
+  logic [Slots-1:0] late_same;
+  always_comb begin
+    for (int unsigned s = 0; s < Slots; s++) late_same[s] = in_q[s] && ctx_q[s] == late_ctx_q;
+  end
+  `TPT_ASSERT(LateOnce_A, !late_q || late_told_q || late_same == '0)
+  `TPT_ASSUME(PutRoom_A, !put_valid_i || (room && load_valid_i))
+  `TPT_ASSUME(PutOnce_A, !put_valid_i || (same == '0 && !(put_again_i && put_told_i) &&
+                                          !(late_q && late_ctx_q == load_ctx_i)))
+  // The line of a walk is gone some clocks after it was put in.
+  `TPT_ASSUME(KilledLater_A, !killed_valid_i || !late_q || killed_ctx_i != late_ctx_q)
   `TPT_ASSUME(Noted_A, !taken_valid_i || (32'(taken_slot_i) < Slots && owed_q[taken_slot_i] &&
                                           !noted_q[taken_slot_i]))
-  `TPT_ASSUME(Clear_A, !clear_i || (in_q == '0 && !put_valid_i && !taken_valid_i && !ans_valid_i))
+  `TPT_ASSUME(Clear_A, !clear_i || (in_q == '0 && !put_valid_i && !late_q && !taken_valid_i &&
+                                      !ans_valid_i))
   `TPT_ASSUME(Answer_A, !ans_valid_i || 32'(ans_slot_i) < Slots)
 
   logic go;
@@ -81,12 +109,12 @@ module page_fault_formal #(
         owed_q[ans_slot_i]  <= 1'b0;
         noted_q[ans_slot_i] <= 1'b0;
       end
-      if (put_valid_i) begin
-        in_q[slot]     <= !put_told_i;
-        killed_q[slot] <= 1'b0;
-        owed_q[slot]   <= !put_again_i;
-        ctx_q[slot]    <= put_ctx_i;
-        work_q[slot]   <= put_work_i;
+      if (late_q) begin
+        in_q[late_slot_q]     <= !late_told_q;
+        killed_q[late_slot_q] <= 1'b0;
+        owed_q[late_slot_q]   <= !late_again_q;
+        ctx_q[late_slot_q]    <= late_ctx_q;
+        work_q[late_slot_q]   <= late_work_q;
       end
       if (clear_i) begin
         owed_q  <= '0;
@@ -134,7 +162,7 @@ module page_fault_formal #(
   logic ok_q;
   always_ff @(posedge clk_i) ok_q <= rst_ni && answered;
   `TPT_ASSERT(AnswerOnce_A, ans_ok == ok_q)
-  `TPT_ASSERT(Room_A, !room || dut.free[slot])
+  `TPT_ASSERT(Room_A, !room || (dut.free[slot] && 32'(slot) < Slots))
 
   `TPT_COVER(Full_C, (in_q | owed_q) == '1)
   `TPT_COVER(Again_C, go && !go_refuse && !owed_q[dut.go_slot_q])
