@@ -761,11 +761,12 @@ module tpt_mtt_walker
   assign p5_down   = p5_use && !p5_leaf_q && !p5_fault;
   assign p5_kill   = p5_use && p5_fault && p5_line_q && !p5_err_q;
 
-  logic            int_own;     // a walk goes on at another level; else one from a slot may
+  logic            int_own;     // a walk may go on at another level; else one from a slot may
   logic            go_valid;
   logic [CtxW-1:0] go_ctx;
   work_t           go_work;
-  assign int_own = p5_down || (p5_valid_q && p5_miss_q);
+  // without the judgement of the line, which is late
+  assign int_own = p5_valid_q && (p5_miss_q || ((p5_line_q || p5_inline_q) && !p5_leaf_q));
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -778,7 +779,7 @@ module tpt_mtt_walker
       commit_valid_o <= (p5_result && !p5_kill) ||
                         (p5_valid_q && p5_killed_q && !p5_killed_mine);
       kill_valid_q   <= p5_kill;
-      int_valid_q    <= int_own || go_valid;
+      int_valid_q    <= int_own ? p5_down || p5_miss_q : go_valid;
     end
   end
 
