@@ -928,7 +928,7 @@ fn hits_with_host_windows_take_the_longer_way() -> Result {
             clocks.push(outcome.first_beat - outcome.accepted);
         }
     }
-    assert_eq!(clocks, [17, 25, 25, 25]);
+    assert_eq!(clocks, [17, 27, 27, 27]);
     Ok(())
 }
 
