@@ -24,6 +24,9 @@ MINUTES ?= 10
 FIRST ?= 0
 LAST ?= 999
 JOBS ?= 2
+# Target of `make fuzz` (tb/fuzz), and how long it runs.
+TARGET ?= verdicts
+SECONDS_OF_FUZZ ?= 60
 # Seed of that choice, and of the faults.
 SEED ?= 1
 
@@ -104,6 +107,11 @@ soak: build ## random episodes in every configuration, all judged (MINUTES=10)
 campaign: build ## the same by numbers, in shards (FIRST=0 LAST=999 JOBS=2)
 	@mkdir -p build
 	$(TPT) campaign --seeds $(FIRST)..$$(($(LAST) + 1)) --jobs $(JOBS) --json build/campaign.json
+
+.PHONY: fuzz
+fuzz: ## one fuzz target with cargo-fuzz, on nightly Rust (TARGET=verdicts SECONDS_OF_FUZZ=60)
+	$(CARGO) +nightly fuzz run --fuzz-dir tb/fuzz/libfuzzer $(TARGET) -- \
+		-max_total_time=$(SECONDS_OF_FUZZ)
 
 .PHONY: board-sim
 board-sim: build ## registration, traffic and refusals on the simulated board, over its serial line

@@ -72,7 +72,8 @@ def wrapper(module, found):
         names.append(f"    .\\{name} (out[{at + width - 1}:{at}])")
         at += width
     lines += [f"  \\{module} u_block (", ",\n".join(names), "  );",
-              "  always @(posedge clk_i) begin", f"    in_q <= {{in_q[{width_in - 2}:0], serial_i}};",
+              "  always @(posedge clk_i) begin",
+              f"    in_q <= {{in_q[{width_in - 2}:0], serial_i}};",
               "    out_q <= out;", "  end"]
     source, width, level = "out_q", width_out, 0
     while width > 1:

@@ -42,7 +42,8 @@ module page_fault_formal #(
   logic [WorkW-1:0] go_work;
   tpt_page_fault #(.Slots(Slots), .WorkW(WorkW), .CtxW(CtxW), .Clients(2)) dut (
     .clk_i, .rst_ni, .room_o(room), .slot_o(slot), .put_valid_i, .put_again_i, .put_told_i,
-    .load_valid_i, .load_ctx_i, .load_work_i, .killed_valid_i, .killed_ctx_i, .killed_mine_o(killed_mine),
+    .load_valid_i, .load_ctx_i, .load_work_i, .killed_valid_i, .killed_ctx_i,
+    .killed_mine_o(killed_mine),
     .go_valid_o(go_valid), .go_ready_i, .go_refuse_o(go_refuse), .go_absent_o(go_absent),
     .go_ctx_o(go_ctx), .go_work_o(go_work), .stop_i, .taken_valid_i, .taken_slot_i, .ans_valid_i,
     .ans_slot_i, .ans_refuse_i, .ans_ok_o(ans_ok), .clear_i

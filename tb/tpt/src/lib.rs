@@ -11,6 +11,14 @@ pub mod addresses;
 pub mod bench;
 #[cfg(feature = "rtl")]
 pub mod board;
+/// The line to a board.
+#[cfg(not(feature = "rtl"))]
+pub mod board {
+    pub mod frame;
+    #[allow(dead_code)]
+    #[rustfmt::skip]
+    pub mod gen;
+}
 pub mod cli;
 #[cfg(feature = "rtl")]
 pub mod faults;

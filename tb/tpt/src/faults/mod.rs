@@ -222,9 +222,7 @@ impl Campaign {
         let corrupts = |class: Class| matches!(class, Class::Mpt(_) | Class::Mtt { .. });
         let rows = self.rows.iter();
         rows.filter(|(class, tally)| {
-            corrupts(*class)
-                && class.must_be_found()
-                && tally.effective * 10 < tally.faults * MET
+            corrupts(*class) && class.must_be_found() && tally.effective * 10 < tally.faults * MET
         })
         .map(|(class, _)| *class)
         .collect()
@@ -655,7 +653,9 @@ mod tests {
         assert_eq!(lie.json()["good"], false);
         let text = lie.text();
         assert!(
-            text.contains("must not be: of the faults of \"MTT leaf 1 bit\" (CHECKED) fewer than 9"),
+            text.contains(
+                "must not be: of the faults of \"MTT leaf 1 bit\" (CHECKED) fewer than 9"
+            ),
             "{text}"
         );
         // Where nothing must be found, nothing must be shown.

@@ -1,0 +1,7 @@
+// Copyright OpenTPT contributors.
+// SPDX-License-Identifier: Apache-2.0
+
+//! See `tpt_fuzz::verdicts`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tpt_fuzz::verdicts(data));
