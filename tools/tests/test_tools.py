@@ -560,6 +560,11 @@ class Licence(unittest.TestCase):
         self.assertIsNotNone(licence.spdx_problem("rtl/a.sv", soft))
         self.assertIsNotNone(licence.spdx_problem("rtl/a.sv", "module a;\n"))
 
+    def test_every_workspace_is_looked_at(self):
+        found = {name for name in common.tracked_files() if name.endswith("Cargo.toml")
+                 and "[workspace]" in (common.ROOT / name).read_text(encoding="utf-8")}
+        self.assertEqual(found, set(licence.MANIFESTS))
+
     def test_expressions(self):
         for good in ("MIT", "MIT OR GPL-3.0-only", "MIT/Apache-2.0", "(MIT OR Apache-2.0) AND ISC",
                      "Apache-2.0 WITH LLVM-exception OR X"):
