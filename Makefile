@@ -11,6 +11,8 @@ BUILD_FLAGS := --release --workspace
 # The command lies where cargo puts it.
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 TPT := $(TARGET_DIR)/release/tpt
+# The second descriptions in rust-hdl: a workspace of its own.
+LEAFSPEC := --manifest-path tb/leafspec/Cargo.toml
 PY := .venv/bin/python
 # Configuration that the replays of `make run` use: small, default or large.
 CONFIG ?= default
@@ -132,7 +134,12 @@ bitstream-smoke: setup ## the same with a reduced unit: that RTL, pins and tools
 .PHONY: lint
 lint: setup ## RTL with Verilator, Yosys and Verible in every configuration; clippy; style
 	$(PY) tools/lint.py
+	@$(MAKE) --no-print-directory clippy
+
+.PHONY: clippy
+clippy: ## clippy of all Rust sources
 	$(CARGO) clippy $(BUILD_FLAGS) --all-targets -- -D warnings
+	$(CARGO) clippy $(LEAFSPEC) --target-dir $(TARGET_DIR)/leafspec --locked -- -D warnings
 
 .PHONY: csr
 csr: setup ## renew what follows from the registers' description rtl/tpt_csr.rdl
@@ -147,11 +154,19 @@ guide: setup ## record the sequences of docs/driver.md and draw its picture
 .PHONY: fmt
 fmt: ## format the Rust sources
 	$(CARGO) fmt --all
+	$(CARGO) fmt $(LEAFSPEC)
+
+.PHONY: fmt-check
+fmt-check: ## are they formatted?
+	$(CARGO) fmt --all --check
+	$(CARGO) fmt $(LEAFSPEC) --check
 
 .PHONY: docs
 docs: setup ## API documentation, and check of the pages in docs/
 	$(PY) tools/check_docs.py
 	$(PY) tools/testplan.py --check
+	$(PY) tools/formal.py --check
+	$(PY) tools/equiv.py --check
 	$(PY) tools/gen_queue.py --check
 	$(PY) tools/gen_formats.py --check
 	$(PY) tools/gen_link.py --check

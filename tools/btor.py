@@ -6,6 +6,7 @@ proved about the last of n clocks holds n clocks after any state: for a pipeline
 always.
 """
 
+import argparse
 import json
 import pathlib
 import sys
@@ -148,56 +149,99 @@ class Unrolled:
         return self.tm.mk_const(self.tm.mk_bv_sort(width), f"{names[node]}@{clock}")
 
 
-def prove(text, clocks, timeout, output):
-    """Can a bit of `output` be 1 in the last of `clocks` clocks?
+class Solver:
+    """Questions about the last clock of a design."""
 
-    Returns (verdict, detail): "proved"; "failed" with {bit and inputs of each clock};
-    "unknown" with what was not decided in `timeout` seconds per bit.
-    """
-    design = Design(text)
-    if output not in design.outputs:
-        raise BtorError(f"there is no output {output}; there are {', '.join(design.outputs)}")
-    node = design.outputs[output]
-    unrolled = Unrolled(design, clocks, [node])
-    tm = unrolled.tm
-    whole = unrolled.term(clocks - 1, node)
-    undecided = []
-    for bit in range(design.nodes[abs(node)][1]):
+    def __init__(self, text, clocks, outputs, timeout, reset=None):
+        self.design, self.timeout = Design(text), timeout
+        for output in outputs:
+            if output not in self.design.outputs:
+                raise BtorError(f"there is no output {output}; there are "
+                                f"{', '.join(self.design.outputs)}")
+        nodes = [self.design.outputs[output] for output in outputs]
+        self.unrolled = Unrolled(self.design, clocks, nodes)
+        self.known = [(clock, node, 1) for clock in range(clocks)
+                      for node in self.design.constraints]
+        if reset:
+            node = {name: node for node, name in self.design.inputs.items()}.get(reset)
+            if (0, node) not in self.unrolled.terms:
+                raise BtorError(f"there is no input {reset} that matters in the first clock")
+            self.known.append((0, node, 0))
+
+    def bits(self, output):
+        """Bits of an output."""
+        return range(self.design.nodes[abs(self.design.outputs[output])][1])
+
+    def reach(self, output, bit):
+        """Can that bit be 1? None: not decided in time; else {input: value}, empty if it cannot."""
+        tm, unrolled, design = self.unrolled.tm, self.unrolled, self.design
         options = bitwuzla.Options()
         options.set(bitwuzla.Option.PRODUCE_MODELS, True)
-        options.set(bitwuzla.Option.TIME_LIMIT_PER, int(timeout * 1000))
+        options.set(bitwuzla.Option.TIME_LIMIT_PER, int(self.timeout * 1000))
         solver = bitwuzla.Bitwuzla(tm, options)
-        for clock in range(clocks):
-            for constraint in design.constraints:
-                solver.assert_formula(tm.mk_term(
-                    Kind.EQUAL, [unrolled.term(clock, constraint), unrolled.one]))
+        for clock, node, value in self.known:
+            solver.assert_formula(tm.mk_term(Kind.EQUAL, [
+                unrolled.term(clock, node), unrolled.one if value else unrolled.zero]))
+        whole = unrolled.term(unrolled.clocks - 1, design.outputs[output])
         one = tm.mk_term(Kind.BV_EXTRACT, [whole], [bit, bit])
         solver.assert_formula(tm.mk_term(Kind.EQUAL, [one, unrolled.one]))
         result = solver.check_sat()
-        if result == bitwuzla.Result.SAT:
-            shown = {f"{output}": f"bit {bit}"}
-            for (clock, at), term in sorted(unrolled.terms.items()):
-                # Yosys makes inputs without a name where a value does not matter.
-                if at in design.inputs and not design.inputs[at].startswith("n"):
-                    value = int(str(solver.get_value(term).value(16)), 16)
-                    shown[f"{design.inputs[at]} in clock {clock}"] = f"{value:#x}"
+        if result == bitwuzla.Result.UNSAT:
+            return {}
+        if result != bitwuzla.Result.SAT:
+            return None
+        shown = {f"{output}[{bit}]": "1"}
+        for (clock, at), term in sorted(unrolled.terms.items()):
+            # Yosys makes inputs without a name where a value does not matter.
+            if at in design.inputs and not design.inputs[at].startswith("n"):
+                value = int(str(solver.get_value(term).value(16)), 16)
+                shown[f"{design.inputs[at]} in clock {clock}"] = f"{value:#x}"
+        return shown
+
+
+def prove(text, clocks, timeout, output, seen=None, reset=None):
+    """Can a bit of `output` be 1 in the last of `clocks` clocks? Each bit of `seen` must be able
+    to be.
+
+    With `reset`, that input is 0 in the first clock. Returns (verdict, detail): "proved"; "failed"
+    with {bit and inputs of each clock}; "vacuous" with the bit of `seen`; "unknown" with what was
+    not decided in `timeout` seconds per bit.
+    """
+    solver = Solver(text, clocks, [output, *([seen] if seen else [])], timeout, reset)
+    undecided = []
+    for bit in solver.bits(output):
+        shown = solver.reach(output, bit)
+        if shown:
             return "failed", shown
-        if result != bitwuzla.Result.UNSAT:
-            undecided.append(bit)
+        if shown is None:
+            undecided.append(f"{output}[{bit}]")
     if undecided:
-        return "unknown", {"undecided": f"bits {undecided} after {timeout} s each"}
+        return "unknown", {"undecided": f"{', '.join(undecided)} after {timeout} s each"}
+    for bit in solver.bits(seen) if seen else ():
+        shown = solver.reach(seen, bit)
+        if not shown:
+            name = f"{seen}[{bit}]"
+            return ("unknown", {"undecided": name}) if shown is None else (
+                "vacuous", {name: "always 0: what it stands for cannot happen"})
     return "proved", {}
 
 
 def main():
     """Proves one file and prints the answer as JSON: [verdict, detail]."""
-    if len(sys.argv) != 5:
-        sys.exit("usage: tools/btor.py FILE CLOCKS SECONDS OUTPUT")
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("file")
+    parser.add_argument("clocks", type=int)
+    parser.add_argument("seconds", type=float)
+    parser.add_argument("output")
+    parser.add_argument("--seen", metavar="OUTPUT", help="its bits must be able to be 1")
+    parser.add_argument("--reset", metavar="INPUT", help="is 0 in the first clock")
+    args = parser.parse_args()
     try:
-        text = pathlib.Path(sys.argv[1]).read_text(encoding="utf-8")
-        print(json.dumps(prove(text, int(sys.argv[2]), float(sys.argv[3]), sys.argv[4])))
+        text = pathlib.Path(args.file).read_text(encoding="utf-8")
+        print(json.dumps(prove(text, args.clocks, args.seconds, args.output, args.seen,
+                               args.reset)))
     except (BtorError, OSError) as error:
-        sys.exit(f"btor: {sys.argv[1]}: {error}")
+        sys.exit(f"btor: {args.file}: {error}")
 
 
 if __name__ == "__main__":

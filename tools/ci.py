@@ -34,10 +34,12 @@ class Step:
 
 
 STEPS = [
-    Step("format", [CARGO, "fmt", "--all", "--", "--check"], 120),
+    Step("format", ["make", "--no-print-directory", "fmt-check"], 120),
     Step("licence", [PY, "tools/licence.py"], 300),
     Step("pages", [PY, "tools/check_docs.py"], 120),
     Step("test plan", [PY, "tools/testplan.py", "--check"], 60),
+    Step("proofs", [PY, "tools/formal.py", "--check"], 60),
+    Step("equivalences", [PY, "tools/equiv.py", "--check"], 60),
     Step("registers", [PY, "tools/gen_csr.py", "--check"], 120),
     Step("queue header", [PY, "tools/gen_queue.py", "--check"], 60),
     Step("tables", [PY, "tools/gen_formats.py", "--check"], 60),
@@ -62,8 +64,7 @@ STEPS = [
     Step("faults", ["make", "--no-print-directory", "faults-quick"], 300),
     Step("bench", ["make", "--no-print-directory", "bench-quick"], 180),
     # These two build the models anew, in a profile of their own: one is enough.
-    Step("clippy", [CARGO, "clippy", "--release", "--workspace", "--all-targets", "--",
-                    "-D", "warnings"], 600, TPT_CONFIGS="small"),
+    Step("clippy", ["make", "--no-print-directory", "clippy"], 900, TPT_CONFIGS="small"),
     Step("api docs", [CARGO, "doc", "--release", "--workspace", "--no-deps"], 600,
          RUSTDOCFLAGS="-D warnings", TPT_CONFIGS="small"),
     Step("bender", [PY, "tools/package_build.py", "--only", "bender"], 900),

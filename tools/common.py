@@ -7,6 +7,7 @@ Run as a program it answers one question:
     tools/common.py configs      the names of the configurations
 """
 
+import hashlib
 import os
 import pathlib
 import re
@@ -224,6 +225,32 @@ def run(command, timeout, cwd=ROOT, env=None, log=None, echo=False, heartbeat=No
         if sink:
             sink.close()
     return Result(code, "".join(lines), time.monotonic() - start)
+
+
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+
+
+def digest(names, extra="", root=ROOT):
+    """What a result depends on: files (relative to the root), and more. Of SystemVerilog neither
+    comments nor blanks count, of .sby files no comment lines."""
+    total = hashlib.sha256(extra.encode())
+    for name in sorted(set(names)):
+        text = (root / name).read_text(encoding="utf-8")
+        if name.endswith((".sv", ".svh")):
+            text = " ".join(COMMENT.sub(" ", text).split())
+        elif name.endswith(".sby"):
+            text = re.sub(r"^#.*\n", "", text, flags=re.M)
+        total.update(f"\0{name}\0{text}".encode())
+    return total.hexdigest()
+
+
+def with_table(page, text, mark, rows):
+    """The text of a page with `rows` between its lines `<!-- MARK -->` and `<!-- end MARK -->`."""
+    begin, end = f"<!-- {mark} -->", f"<!-- end {mark} -->"
+    if text.count(begin) != 1 or text.count(end) != 1:
+        raise ToolError(f"{page} must have one line {begin} and one line {end}")
+    before, rest = text.split(begin)
+    return f"{before}{begin}\n{rows}\n{end}{rest.split(end)[1]}"
 
 
 def table(rows, header):

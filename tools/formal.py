@@ -11,11 +11,13 @@ With --mutants the faults of tb/formal/mutants.toml are planted in a copy of the
 time, and the task that each names must find a counterexample.
 
     tools/formal.py [--quick] [--only BLOCK[/TASK]]... [--jobs N] [--low] [--list]
-    tools/formal.py --write
+    tools/formal.py --write | --check
     tools/formal.py --mutants [--only NAME]... [--jobs N] [--low]
 
-With --write the table of docs/formal.md is made from the last result of each task; a task that has
-none for the sources as they are now stands there as "not run".
+With --write the table of docs/formal.md is made from the last result of each task, and the results
+are kept in docs/data/formal.json with a digest of what was read; a task that has none for the
+sources as they are now stands there as "not run". --check fails if that is so of one that is part
+of the whole run, or if the table is another.
 
 In an .sby file, comment lines before the first section are read here:
 
@@ -27,7 +29,6 @@ In an .sby file, comment lines before the first section are read here:
 
 import argparse
 import concurrent.futures
-import hashlib
 import json
 import pathlib
 import re
@@ -40,8 +41,7 @@ from common import BUILD, ROOT, ToolError
 
 WHERE = "tb/formal"
 MUTANTS = WHERE + "/mutants.toml"
-PAGE = "docs/formal.md"
-BEGIN, END = "<!-- proofs -->", "<!-- end proofs -->"
+PAGE, MARK, RESULTS = "docs/formal.md", "proofs", "docs/data/formal.json"
 WORK = BUILD / "formal"
 LIMIT = 300
 # How far a counterexample to a mutant is looked for, clocks.
@@ -89,7 +89,7 @@ class Block:
         self.files += re.findall(r'open\("([^"]+)"\)', text)
         limit = int(head.get("limit", LIMIT))
         quick = head.get("quick", "").split()
-        self.apart = "apart" in head
+        self.apart = head.get("apart")
         self.tasks = []
         for line in sections.get("tasks", "").splitlines():
             if not line.strip() or line.startswith("#"):
@@ -243,17 +243,20 @@ def chosen(blocks, only, quick):
         known = {task.block for task in tasks} | {task.title for task in tasks}
         for name in only:
             if name not in known:
-                raise ToolError(f"there is no {name} in {WHERE}")
+                raise ToolError(f"there is no {name} in {WHERE}; there are "
+                                f"{', '.join(block.name for block in blocks)}, and their tasks "
+                                "(--list)")
         tasks = [task for task in tasks if task.block in only or task.title in only]
-    return [task for task in tasks if task.quick or not quick]
+    fast = [task for task in tasks if task.quick]
+    if quick and not fast:
+        raise ToolError("none of them is quick; quick are " + ", ".join(
+            task.title for block in blocks for task in block.tasks if task.quick))
+    return fast if quick else tasks
 
 
 def digest(block, root=ROOT):
     """What a result of a block depends on: its files, the .sby file included."""
-    total = hashlib.sha256()
-    for name in sorted({*block.files, f"{WHERE}/{block.name}.sby"}):
-        total.update(name.encode() + b"\0" + (root / name).read_bytes() + b"\0")
-    return total.hexdigest()
+    return common.digest([*block.files, f"{WHERE}/{block.name}.sby"], root=root)
 
 
 def store(blocks, outcomes, path):
@@ -301,14 +304,6 @@ def page_table(blocks, outcomes):
     return "\n".join(rows)
 
 
-def with_table(page, table):
-    """The text of the page with the table between its marks."""
-    if page.count(BEGIN) != 1 or page.count(END) != 1:
-        raise ToolError(f"{PAGE} must have one line {BEGIN} and one line {END}")
-    before, rest = page.split(BEGIN)
-    return f"{before}{BEGIN}\n{table}\n{END}{rest.split(END)[1]}"
-
-
 def run_tasks(tasks, jobs, work):
     """Runs `work` on all tasks, `jobs` at once, and yields what it returns as it comes."""
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
@@ -322,14 +317,47 @@ def run_tasks(tasks, jobs, work):
 
 
 def write():
-    """Writes the table of docs/formal.md from what was run."""
+    """Writes the table of docs/formal.md from what was run; other results stay if they fit."""
     blocks = read_blocks()
-    outcomes = stored(blocks, WORK / "results.json")
     page = ROOT / PAGE
-    page.write_text(with_table(page.read_text(encoding="utf-8"), page_table(blocks, outcomes)),
-                    encoding="utf-8")
-    print(last_line(outcomes))
+    new, old = (stored(blocks, path) for path in (WORK / "results.json", ROOT / RESULTS))
+    outcomes = [b if a.status == "not run" else a for a, b in zip(new, old)]
+    (ROOT / RESULTS).unlink(missing_ok=True)
+    store(blocks, [o for o in outcomes if o.status != "not run"], ROOT / RESULTS)
+    page.write_text(common.with_table(PAGE, page.read_text(encoding="utf-8"), MARK,
+                                      page_table(blocks, outcomes)), encoding="utf-8")
+    print(last_line([o for o in outcomes if o.status != "not run"]))
     return 0
+
+
+def problems_of(blocks, outcomes, text):
+    """What is wrong with the results that are kept, and with the page."""
+    apart = {block.name for block in blocks if block.apart}
+    wrong = {status: sorted({o.task.block for o in outcomes if not o.ok and
+                             (o.status == "not run") == status and o.task.block not in apart})
+             for status in (True, False)}
+    problems = []
+    if wrong[True]:
+        only = " ".join(f"--only {name}" for name in wrong[True])
+        problems.append(f"{RESULTS} has no result of {', '.join(wrong[True])} for the sources as "
+                        f"they are; run tools/formal.py {only}, then tools/formal.py --write")
+    if wrong[False]:
+        problems.append(f"not shown: {', '.join(wrong[False])}; see {PAGE}")
+    if text != common.with_table(PAGE, text, MARK, page_table(blocks, outcomes)):
+        problems.append(f"the table of {PAGE} is not that of {RESULTS}; run tools/formal.py "
+                        "--write")
+    return problems
+
+
+def check():
+    """Holds the table of docs/formal.md against the results, and these against the sources."""
+    blocks = read_blocks()
+    outcomes = stored(blocks, ROOT / RESULTS)
+    problems = problems_of(blocks, outcomes, (ROOT / PAGE).read_text(encoding="utf-8"))
+    for problem in problems:
+        print(f"formal: {problem}")
+    print(f"formal: {len(blocks)} blocks, {len(problems)} problems with their results")
+    return 1 if problems else 0
 
 
 def prove(args):
@@ -358,6 +386,9 @@ def prove(args):
         if not outcome.ok:
             print(f"formal: {outcome.task.title}: {outcome.text}; should be shown; log: "
                   f"build/formal/{outcome.task.block}/{outcome.task.name}/logfile.txt")
+    for block in blocks:
+        if block.apart and not args.only:
+            print(f"formal: {block.name} did not run: {block.apart}; --only {block.name} runs it")
     print("\n" + last_line(outcomes), flush=True)
     return 1 if any(not o.ok for o in outcomes) else 0
 
@@ -440,12 +471,16 @@ def plant(args):
     mutants = read_mutants(blocks)
     for name in args.only or []:
         if name not in [m.name for m in mutants] + [b.name for b in blocks]:
-            raise ToolError(f"there is no mutant {name} in {MUTANTS}")
+            raise ToolError(f"there is no mutant or block {name} in {MUTANTS}; there are "
+                            f"{', '.join(m.name for m in mutants)}")
     mutants = [m for m in mutants
                if m.name in (args.only or []) or m.task.block in (args.only or []) or
                (not args.only and not any(b.apart for b in blocks if b.name == m.task.block))]
     if args.quick:
         mutants = [m for m in mutants if m.task.quick]
+    if not mutants:
+        raise ToolError(f"no mutant of {MUTANTS} is chosen; there are "
+                        f"{', '.join(f'{m.name} ({m.task.title})' for m in read_mutants(blocks))}")
     if args.list:
         print(common.table([(m.name, m.file, m.task.title) for m in mutants],
                            ["mutant", "file", "task"]))
@@ -465,7 +500,7 @@ def plant(args):
     rows.sort(key=lambda row: [m.name for m in mutants].index(row[0]))
     print("\n" + common.table(rows, ["mutant", "task", "result", "by", "seconds"]))
     print(f"\nformal: {found} of {len(mutants)} mutants found", flush=True)
-    return 0 if found == len(mutants) and mutants else 1
+    return 0 if found == len(mutants) else 1
 
 
 def main():
@@ -478,11 +513,14 @@ def main():
     parser.add_argument("--low", action="store_true", help="at the lowest priority")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--write", action="store_true", help=f"put the results so far into {PAGE}")
+    parser.add_argument("--check", action="store_true", help="are they of these sources?")
     parser.add_argument("--mutants", action="store_true", help="plant faults, to be found")
     args = parser.parse_args()
     WORK.mkdir(parents=True, exist_ok=True)
     if args.write:
         return write()
+    if args.check:
+        return check()
     return plant(args) if args.mutants else prove(args)
 
 

@@ -149,7 +149,8 @@ def jobs(names, only):
     of_boards = {file for board in common.boards().values()
                  for file in common.board_files(board)} - set(files)
     if "verible" in only:
-        proofs = [str(path.relative_to(ROOT)) for path in (ROOT / "tb/formal").glob("*.sv")]
+        proofs = [str(path.relative_to(ROOT)) for folder in ("tb/formal", "tb/equiv")
+                  for path in (ROOT / folder).glob("*.sv")]
         for file in sorted({*files, *wrappers(), *of_boards, *proofs}):
             out.append(("verible", file, lambda file=file: lint_verible(file)))
     for name, parameters in chosen.items():

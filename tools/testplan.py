@@ -3,8 +3,9 @@
 """Holds the test plan docs/testplan.toml against the project, and writes the feature table of
 README.md from it.
 
-Every test, mutant, property and target of the Makefile that the plan names must exist, and every
-mutant must stand in the plan.
+Every test, mutant and target of the Makefile that the plan names must exist, what it calls proved
+must be proved by the tables of docs/formal.md and docs/equivalence.md, and every mutant and
+everything that is proved must stand in the plan.
 
     tools/testplan.py [--check]
 """
@@ -18,9 +19,12 @@ import common
 from common import ROOT, ToolError
 
 PLAN = "docs/testplan.toml"
-BEGIN, END = "<!-- features -->", "<!-- end features -->"
+MARK = "features"
+# Pages with a table of proofs, by the field of the plan: name in the first column, result in the
+# fourth.
+PROOFS = {"proven": "docs/formal.md", "equal": "docs/equivalence.md"}
 KEYS = {"id", "feature", "built", "state", "stimulus",
-        "check", "tests", "mutants", "commands", "proven"}
+        "check", "tests", "mutants", "commands", *PROOFS}
 PYTHON_TEST = re.compile(r"^class (\w+)|^    def (test_\w+)", re.M)
 TEST = re.compile(r"#\[test\]\s*(?:#\[[^\]]*\]\s*)*(?:pub )?fn (\w+)")
 TARGET = re.compile(r"^([a-z][a-z-]*):", re.M)
@@ -39,9 +43,20 @@ def tests_of(path):
     return names
 
 
-def properties(root=ROOT):
-    """Names of the formal tasks: `NAME` of each tb/formal/NAME.sby."""
-    return {path.stem for path in (root / "tb/formal").glob("*.sby")}
+def proved(text):
+    """What a page with a table of proofs calls proved, and what else stands there: of a name with
+    several rows, one must say so, and the others must not say less than `covered` or `bounded`."""
+    results, name = {}, ""
+    table = text.partition("<!-- proofs -->")[2].partition("<!-- end proofs -->")[0]
+    for line in table.split("\n"):
+        cells = [cell.strip() for cell in line.split("|")[1:-1]]
+        if len(cells) < 4 or cells[3] in ("result", "---"):
+            continue
+        name = re.sub(r"`| \(quick\)", "", cells[0]) or name
+        results.setdefault(name, []).append(cells[3].split(",")[0])
+    good = {name for name, told in results.items()
+            if "proved" in told and set(told) <= {"proved", "covered", "bounded"}}
+    return good, set(results) - good
 
 
 def problems_of(features, root=ROOT):
@@ -50,7 +65,8 @@ def problems_of(features, root=ROOT):
     mutants = {m["name"] for m in tomllib.loads(
         (root / "tb/mutants.toml").read_text(encoding="utf-8"))["mutant"]}
     targets = set(TARGET.findall((root / "Makefile").read_text(encoding="utf-8")))
-    formal = properties(root)
+    pages = {field: proved((root / page).read_text(encoding="utf-8"))
+             for field, page in PROOFS.items()}
     for number, feature in enumerate(features, 1):
         name = feature.get("id", f"feature {number}")
         unknown = set(feature) - KEYS
@@ -81,16 +97,23 @@ def problems_of(features, root=ROOT):
                 problems.append(f"{name}: {test}: there is no such test in that file")
         for field, known, what in (("mutants", mutants, "in tb/mutants.toml"),
                                    ("commands", targets, "in the Makefile"),
-                                   ("proven", formal, "in tb/formal")):
+                                   *((field, pages[field][0], f"in the table of {page}")
+                                     for field, page in PROOFS.items())):
             listed = feature.get(field, [])
             for item in listed:
-                if item not in known:
+                if field in pages and item in pages[field][1]:
+                    problems.append(f"{name}: {field}: {item} is not proved {what}")
+                elif item not in known:
                     problems.append(f"{name}: {field}: there is no {item} {what}")
             for item in sorted({i for i in listed if listed.count(i) > 1}):
                 problems.append(f"{name}: {field}: {item} stands twice")
     planned = {mutant for feature in features for mutant in feature.get("mutants", [])}
     problems += [f"tb/mutants.toml: {name} stands in no feature of the plan"
                  for name in sorted(mutants - planned)]
+    for field, page in PROOFS.items():
+        planned = {item for feature in features for item in feature.get(field, [])}
+        problems += [f"{page}: {name} is proved, and stands as `{field}` in no feature of the plan"
+                     for name in sorted(pages[field][0] - planned)]
     return problems
 
 
@@ -110,17 +133,12 @@ def feature_table(features):
             if feature.get("mutants"):
                 tested += ", " + count(len(feature["mutants"]), "mutant")
         state = feature.get("state", "yes" if built else "no")
-        proven = ", ".join(feature.get("proven", [])) or "–"
+        proven = ", ".join(feature.get("proven", []))
+        if feature.get("equal"):
+            proven += (", " if proven else "") + count(len(feature["equal"]), "equivalence")
+        proven = proven or "–"
         rows.append(f"| {feature['feature']} | {state} | {tested} | {proven} |")
     return "\n".join(rows)
-
-
-def with_table(readme, table):
-    """The text of README.md with the table between its marks."""
-    if readme.count(BEGIN) != 1 or readme.count(END) != 1:
-        raise ToolError(f"README.md must have one line {BEGIN} and one line {END}")
-    before, rest = readme.split(BEGIN)
-    return f"{before}{BEGIN}\n{table}\n{END}{rest.split(END)[1]}"
 
 
 def main():
@@ -140,7 +158,7 @@ def main():
         return 1
     path = ROOT / "README.md"
     old = path.read_text(encoding="utf-8")
-    new = with_table(old, feature_table(features))
+    new = common.with_table("README.md", old, MARK, feature_table(features))
     if old != new and args.check:
         print("testplan: the feature table of README.md is not that of the plan; "
               "run tools/testplan.py")

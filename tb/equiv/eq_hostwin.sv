@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tpt_hostwin beside windows in rust-hdl: `bad_o` is never 1.
+// tpt_hostwin beside windows in rust-hdl: `bad_o` is never 1, each bit of
+// `seen_o` can be.
 module eq_hostwin
   import tpt_pkg::*;
 #(
@@ -10,7 +11,8 @@ module eq_hostwin
   input  logic [NumWindows-1:0][FrameW-1:0] limit_i,
   input  logic [FrameW-1:0]                 first_i,
   input  logic [FrameW-1:0]                 last_i,
-  output logic [0:0]                        bad_o
+  output logic [0:0]                        bad_o,
+  output logic [1:0]                        seen_o
 );
 
   logic                  ok;
@@ -24,6 +26,7 @@ module eq_hostwin
       .last(last_i), .holds(holds[w])
     );
   end
+  assign seen_o = {!ok, ok && (enable_i != '0)};
   assign bad_o[0] = ok != ((enable_i == '0) || (holds != '0));
 
 endmodule

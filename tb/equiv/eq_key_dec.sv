@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tpt_key_dec beside the decoder in rust-hdl, for every secret: `bad_o` is never 1.
+// tpt_key_dec beside the decoder in rust-hdl, for every secret: `bad_o` is never 1, `seen_o`
+// can be.
 module eq_key_dec
   import tpt_pkg::*;
 (
@@ -9,7 +10,8 @@ module eq_key_dec
   input  logic [23:0] field_i,
   input  logic [127:0] secret_i,
   input  logic        plain_i,
-  output logic [1:0]  bad_o
+  output logic [1:0]  bad_o,
+  output logic [0:0]  seen_o
 );
 
   // Settings: any, and constant from a clock before the key until it is out.
@@ -43,6 +45,7 @@ module eq_key_dec
     .field(field_q[KeyDecLatency-1]), .secret(secret_i), .plain(plain_i),
     .role(want_role), .index(want_index)
   );
+  assign seen_o[0] = settled && valid;
   assign bad_o[0] = valid != valid_q[KeyDecLatency-1];
   assign bad_o[1] = settled && {role, index} != {want_role, want_index};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tpt_mpt_check beside the model that is made from the rules (tb/rulemodel), or beside the second
-// description in rust-hdl (tb/leafspec, SPEC_HDL): `bad_o` is never 1.
+// description in rust-hdl (tb/leafspec, SPEC_HDL): `bad_o` is never 1, each bit of `seen_o` can be.
 module eq_rules
   import tpt_pkg::*;
 #(
@@ -20,7 +20,8 @@ module eq_rules
   input logic              bus_err_i,
   input logic              mpt_bad_i,
   input logic              parent_i,
-  output logic [4:0]       bad_o
+  output logic [5:0]       bad_o,
+  output logic [4:0]       seen_o
 );
 
   logic                valid, empty, again;
@@ -40,8 +41,8 @@ module eq_rules
   typedef struct packed {
     logic        unread;      // the entry that decides was not read: the caller must not do that
     logic        good_len;    // rules 0 and 1 hold, as they do of every request that comes again
-    logic        live;
-    logic        range_fits;
+    logic        live;        // a VALID entry was read for a good length: the mask is whole
+    logic        range_fits;  // the region does not pass 2^64
     logic [4:0]  syndrome;
     logic        empty;
     logic        again;
@@ -50,9 +51,21 @@ module eq_rules
     pos_t        pos;
   } spec_t;
   spec_t now;
-  assign now.unread = !disabled_i && !tag_busy_i && req_needs_lookup(req_i) && index_ok_i &&
-                      !looked_up_i;
-  assign now.good_len = !parent_i || req_needs_lookup(req_i);
+  // Written out here: neither the judged block nor the description decides what is compared.
+  logic len_ok, legal, spec_live, spec_fits;
+  assign len_ok         = (req_i.op == 3'd4) ? (req_i.len == 32'd8)
+                                             : (req_i.len inside {[32'd1 : 32'h8000_0000]});
+  assign legal          = (entry_i.kind <= 3'd5) && (entry_i.level <= 3'd5) &&
+                          (entry_i.log_tpage <= 3'd4) &&
+                          (entry_i.encoding < ((MttChecked != 0) ? 2'd3 : 2'd2)) &&
+                          ((entry_i.kind == 3'd4) ? (entry_i.level == 3'd0) &&
+                                                    (entry_i.log_page == 6'd43)
+                                                  : (entry_i.log_page inside {[6'd12 : 6'd43]}));
+  assign now.unread     = !disabled_i && !tag_busy_i && len_ok && index_ok_i && !looked_up_i;
+  assign now.good_len   = !parent_i || len_ok;
+  assign now.live       = looked_up_i && index_ok_i && !bus_err_i && !mpt_bad_i &&
+                          (entry_i.state == 2'd1) && legal && len_ok;
+  assign now.range_fits = 65'(entry_i.start) + 65'(entry_i.length) <= {1'b1, 64'd0};
 
 `ifdef SPEC_HDL
   hdl_check u_spec (
@@ -69,8 +82,8 @@ module eq_rules
     .gen(entry_i.gen), .e_pd(entry_i.pd), .e_qpn(entry_i.qpn), .start(entry_i.start),
     .length(entry_i.length), .frame0(entry_i.frame[0]), .frame1(entry_i.frame[1]),
     .frame2(entry_i.frame[2]), .frame3(entry_i.frame[3]),
-    .syndrome(now.syndrome), .empty(now.empty), .again(now.again), .live(now.live),
-    .mask(now.mask), .range_fits(now.range_fits), .o_frame0(now.desc.frame[0]),
+    .syndrome(now.syndrome), .empty(now.empty), .again(now.again), .live(spec_live),
+    .mask(now.mask), .range_fits(spec_fits), .o_frame0(now.desc.frame[0]),
     .o_frame1(now.desc.frame[1]), .o_frame2(now.desc.frame[2]), .o_frame3(now.desc.frame[3]),
     .o_encoding(now.desc.encoding), .o_index(now.desc.index), .o_gen(now.desc.gen),
     .o_level(now.desc.level), .o_log_page(now.desc.log_page),
@@ -119,5 +132,8 @@ module eq_rules
   // The number of the page if the region does not pass 2^64: registration sees to that.
   assign bad_o[4] = ({pos.np, pos.off, pos.rem} != {want.pos.np, want.pos.off, want.pos.rem}) ||
                     ((want.range_fits || !granted) && (pos.idx != want.pos.idx));
+  assign bad_o[5] = {spec_live, spec_fits} != {now.live, now.range_fits};
+  assign seen_o   = {want.again, want.unread && valid, refused, granted && want.range_fits,
+                     want.live && (mask != '0)};
 
 endmodule

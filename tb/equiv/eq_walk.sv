@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// walk_span and tpt_walk_line beside the walk in rust-hdl: `bad_o` is never 1.
+// walk_span and tpt_walk_line beside the walk in rust-hdl: `bad_o` is never 1, each bit of
+// `seen_o` can be.
 module eq_walk
   import tpt_pkg::*;
 #(
@@ -11,7 +12,8 @@ module eq_walk
   input  logic [FrameW-1:0] base_i,
   input  pos_t              pos_i,
   input  logic [5:0]        log_page_i,
-  output logic [4:0]        bad_o
+  output logic [4:0]        bad_o,
+  output logic [3:0]        seen_o
 );
 
   logic [63:LineLog+3] root, page, place;
@@ -37,18 +39,23 @@ module eq_walk
     .ends(want_ends), .next_page(next_page), .next_np(next_np), .next_rem(next_rem)
   );
 
-  // A table page is aligned to its size, which is one of five; a root need not be, if it is flat.
-  logic legal, aligned;
+  // Below the root, a table page is aligned to its size, which is one of five. Behind the last line
+  // of a request there is nothing.
+  logic legal, root_lvl, aligned, leaf, more;
   assign legal    = (lvl_i >= 3'd1) && (lvl_i <= 3'd4) && (log_tpage_i <= 3'd4) &&
                     (pos_i.np != '0);
+  assign root_lvl = lvl_i == top_i;
   assign aligned  = (base_i & ~({FrameW{1'b1}} << log_tpage_i)) == '0;
+  assign leaf     = lvl_i == 3'd1;
+  assign more     = 21'(pos_i.np) + 21'(pos_i.idx[LineLog-1:0]) > 21'(2 ** LineLog);
+  assign seen_o   = {legal && leaf && more, legal && leaf && !more,
+                     legal && !root_lvl && aligned, legal && root_lvl && !aligned};
   assign bad_o[0] = legal && (eidx != entry);
-  assign bad_o[1] = legal && aligned &&
-                    ({(lvl_i == top_i) ? root : page, {(LineLog + 3){1'b0}}} != address);
+  assign bad_o[1] = legal && (root_lvl || aligned) &&
+                    ({root_lvl ? root : page, {(LineLog + 3){1'b0}}} != address);
   assign bad_o[2] = legal && ({place, {(LineLog + 3){1'b0}}} != in_table);
-  assign bad_o[3] = legal && ({20'(num), (lvl_i == 3'd1) && ends} !=
-                              {want_num, (lvl_i == 3'd1) && want_ends});
-  assign bad_o[4] = legal && (lvl_i == 3'd1) && !ends &&
+  assign bad_o[3] = legal && ({20'(num), leaf && ends} != {want_num, leaf && want_ends});
+  assign bad_o[4] = legal && leaf && more &&
                     (next != {next_page, next_np, MaxLogPage'(0), next_rem});
 
 endmodule

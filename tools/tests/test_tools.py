@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the tools: each check must pass what is right and find what is wrong."""
 
+import argparse
 import pathlib
 import subprocess
 import sys
@@ -62,8 +63,79 @@ class Equivalence(unittest.TestCase):
 
     def test_what_does_not_hold_is_shown(self):
         verdict, detail = btor.prove(self.ADDER, 2, 10, "bad_o")
-        self.assertEqual((verdict, detail["bad_o"]), ("failed", "bit 1"))
+        self.assertEqual((verdict, detail["bad_o[1]"]), ("failed", "1"))
         self.assertIn("i in clock 0", detail)
+
+    def test_what_cannot_happen_is_vacuous(self):
+        never = self.ADDER + "18 constd 1 0\n19 output 18 never\n20 output 6 i_again\n"
+        never = never.replace("output 6 i_again", "output 13 seen_o")
+        self.assertEqual(btor.prove(never, 2, 10, "differs", "seen_o"), ("proved", {}))
+        verdict, detail = btor.prove(never, 2, 10, "differs", "never")
+        self.assertEqual((verdict, list(detail)), ("vacuous", ["never[0]"]))
+
+    def test_a_counterexample_from_reset(self):
+        reset = self.ADDER.replace("6 next 2 4 5", "21 input 1 rst_ni\n22 constd 2 0\n"
+                                   "23 ite 2 21 5 22\n6 next 2 4 23")
+        reset += "24 redor 1 4\n25 output 24 not_zero\n"
+        self.assertEqual(btor.prove(reset, 2, 10, "not_zero", reset="rst_ni")[0], "proved")
+        verdict, detail = btor.prove(reset, 3, 10, "not_zero", reset="rst_ni")
+        self.assertEqual((verdict, detail["rst_ni in clock 0"]), ("failed", "0x0"))
+        self.assertEqual(btor.prove(reset, 2, 10, "not_zero")[0], "failed")
+        with self.assertRaisesRegex(btor.BtorError, "no input rst"):
+            btor.prove(reset, 2, 10, "not_zero", reset="rst")
+
+    def test_only_inputs_find_a_mutant(self):
+        self.assertEqual(equiv.judge({}, "failed", "bad_o[0] = 1; x in clock 0 = 0x1"), "found")
+        by = {"by": "bad_o[2]"}
+        self.assertEqual(equiv.judge(by, "failed", "bad_o[2] = 1; x"), "found")
+        self.assertEqual(equiv.judge(by, "failed", "bad_o[0] = 1"), "not found by bad_o[2]")
+        self.assertEqual(equiv.judge({"by": "seen_o[0]"}, "vacuous", "seen_o[0] = always"), "found")
+        self.assertEqual(equiv.judge({"by": "seen_o[0]"}, "proved", ""), "not found")
+        for verdict in ("error", "unknown", "vacuous"):
+            self.assertEqual(equiv.judge({}, verdict, ""), verdict)
+
+    def test_an_empty_choice_names_what_there_is(self):
+        proofs = equiv.read_list()
+        args = argparse.Namespace(only=["nothing"], quick=False)
+        with self.assertRaisesRegex(common.ToolError, "no proof nothing .*; there are check-rules"):
+            equiv.choose(proofs, args)
+        slow = [proof for proof in proofs if not proof.quick]
+        with self.assertRaisesRegex(common.ToolError, "is quick; there are check-rules-no"):
+            equiv.choose(slow, argparse.Namespace(only=None, quick=True))
+
+    def test_results_are_of_the_sources(self):
+        proof = equiv.read_list()[0]
+        good = {"result": "proved", "seconds": 1, "found": 1, "mutants": len(proof.mutants),
+                "digest": proof.digest()}
+        self.assertEqual(equiv.stale([proof], {proof.name: good}), [])
+        for known in ({}, {proof.name: good | {"digest": "older"}},
+                      {proof.name: good | {"mutants": 0}}):
+            self.assertEqual(equiv.stale([proof], known), [proof.name])
+        table = equiv.page_table([proof], {proof.name: good})
+        self.assertIn("| `check-rules` (quick) | table of rules | MttChecked = 1 | proved | 1 |",
+                      table)
+
+    def test_a_digest_is_of_what_counts(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+
+            def of(text, name):
+                (root / name).write_text(text, encoding="utf-8")
+                return common.digest([name], root=root)
+            for name, same, other in (
+                    ("x.sv", "a = b;  // why\n/* c\n */", "a = c;"),
+                    ("x.sby", "# limit: 3\na = b;", "a = b ;"), ("x.rs", "a = b;", "a = b; // x")):
+                self.assertEqual(of("a = b;", name), of(same, name))
+                self.assertNotEqual(of("a = b;", name), of(other, name))
+            self.assertNotEqual(of("a", "x.sv"), common.digest(["x.sv"], "more", root))
+
+    def test_the_netlist_is_judged_by_mismatches_alone(self):
+        for code, output, found in (
+                (1, "mismatches: 2\n", True), (1, "replayed: 9, agreed: 8, disagreed: 1\n", True),
+                (1, "no such file\n", False), (1, "mismatches: 0\n", False),
+                (2, "mismatches: 2\n", False), (101, "panicked", False), (0, "", False),
+                (None, "mismatches: 2\n", False)):
+            self.assertEqual(gate_sim.found(common.Result(code, output, 1.0)), found)
 
     def test_unknown_lines_are_refused(self):
         for line, text in (("18 frobnicate 1 4", "frobnicate"), ("18 init 2 4 3", "initial value"),
@@ -424,7 +496,34 @@ class Formal(unittest.TestCase):
     def test_page(self):
         table = formal.page_table([self.block()], [self.judge("b_bmc", "DONE (PASS, rc=0)")])
         self.assertIn("| x | something | b_bmc | bounded, 20 clocks | 2 | 1 |", table)
-        self.assertIn(table, formal.with_table(f"a\n{formal.BEGIN}\n{formal.END}\nb\n", table))
+
+    def test_stale_results_are_told(self):
+        blocks = [self.block()]
+        outcomes = [self.judge("a_prove", "DONE (PASS, rc=0)"), self.judge(
+            "a_cover", "Reached cover statement in step 6 at top: C\nDONE (PASS, rc=0)"),
+            self.judge("b_bmc", "DONE (PASS, rc=0)")]
+
+        def problems(outcomes, text=None):
+            table = formal.page_table(blocks, outcomes)
+            page = common.with_table("p", "<!-- proofs -->\n<!-- end proofs -->", "proofs", table)
+            return formal.problems_of(blocks, outcomes, text or page)
+        self.assertEqual(problems(outcomes), [])
+        old = [formal.Outcome(outcomes[0].task, "not run", 0.0), *outcomes[1:]]
+        self.assertRegex("".join(problems(old)), "no result of x .*tools/formal.py --only x,")
+        bad = [self.judge("a_prove", "", code=None), *outcomes[1:]]
+        self.assertRegex("".join(problems(bad)), "not shown: x")
+        other = "<!-- proofs -->\nx\n<!-- end proofs -->"
+        self.assertRegex("".join(problems(outcomes, other)), "table of docs/formal.md is not")
+        blocks[0].apart = "takes hours"
+        self.assertEqual(problems(old), [])
+
+    def test_an_empty_choice_names_what_there_is(self):
+        blocks = [self.block()]
+        self.assertEqual(len(formal.chosen(blocks, None, False)), 3)
+        with self.assertRaisesRegex(common.ToolError, "no y in tb/formal; there are x"):
+            formal.chosen(blocks, ["y"], False)
+        with self.assertRaisesRegex(common.ToolError, "quick are x/a_prove"):
+            formal.chosen(blocks, ["x/b_bmc"], True)
 
 
 class Style(unittest.TestCase):
@@ -461,6 +560,11 @@ class Licence(unittest.TestCase):
         self.assertIsNotNone(licence.spdx_problem("rtl/a.sv", soft))
         self.assertIsNotNone(licence.spdx_problem("rtl/a.sv", "module a;\n"))
 
+    def test_every_workspace_is_looked_at(self):
+        found = {name for name in common.tracked_files() if name.endswith("Cargo.toml")
+                 and "[workspace]" in (common.ROOT / name).read_text(encoding="utf-8")}
+        self.assertEqual(found, set(licence.MANIFESTS))
+
     def test_expressions(self):
         for good in ("MIT", "MIT OR GPL-3.0-only", "MIT/Apache-2.0", "(MIT OR Apache-2.0) AND ISC",
                      "Apache-2.0 WITH LLVM-exception OR X"):
@@ -494,9 +598,12 @@ class Plan(unittest.TestCase):
     """The test plan: what it names must be there."""
 
     GOOD = {"id": "a", "feature": "A", "stimulus": "s", "check": "c", "tests": ["bench/rules::one"],
-            "mutants": ["m"], "commands": ["run"], "proven": ["fence"]}
+            "mutants": ["m"], "commands": ["run"], "proven": ["fence"], "equal": ["e"]}
+    PAGE = ("<!-- proofs -->\n| block | what | task | result | covers |\n"
+            "| --- | --- | --- | --- | --- |\n"
+            "| {} | s | prove | {} | 3 |\n|  |  | c | covered | 1 of 1 |\n<!-- end proofs -->\n")
 
-    def problems(self, **change):
+    def problems(self, result="proved", **change):
         """Problems of a plan of one feature in a project of one test, mutant, target, proof."""
         with tempfile.TemporaryDirectory() as name:
             root = pathlib.Path(name)
@@ -505,7 +612,8 @@ class Plan(unittest.TestCase):
                      "#[test]\nfn one() {}\n#[test]\n#[should_panic]\nfn two() {}\n"
                      "fn help() {}\n"),
                     ("tb/mutants.toml", '[[mutant]]\nname = "m"\n'), ("Makefile", "run: x\n"),
-                    ("tb/formal/fence.sby", "")]:
+                    ("docs/formal.md", self.PAGE.format("fence", result)),
+                    ("docs/equivalence.md", self.PAGE.format("`e` (quick)", "proved"))]:
                 (root / path).parent.mkdir(parents=True, exist_ok=True)
                 (root / path).write_text(text, encoding="utf-8")
             return testplan.problems_of([{**self.GOOD, **change}], root)
@@ -522,7 +630,11 @@ class Plan(unittest.TestCase):
                 ({"tests": []}, "`tests` is missing"),
                 ({"mutants": []}, "m stands in no feature"), ({"mutants": ["m", "x"]}, "no x in"),
                 ({"mutants": ["m", "m"]}, "m stands twice"), ({"commands": ["walk"]}, "no walk in"),
-                ({"proven": ["all"]}, "no all in"), ({"check": ""}, "`check` is missing"),
+                ({"proven": ["fence", "all"]}, "no all in"), ({"check": ""}, "`check` is missing"),
+                ({"equal": []}, "e is proved, and stands as `equal` in no feature"),
+                ({"proven": []}, "fence is proved, and stands as `proven` in no feature"),
+                ({"result": "not run"}, "fence is not proved in the table of docs/formal.md"),
+                ({"result": "covered"}, "fence is not proved"),
                 ({"colour": 1}, "no such field: colour")]:
             found = self.problems(**change)
             self.assertEqual(len(found), 1, found)
@@ -530,12 +642,13 @@ class Plan(unittest.TestCase):
 
     def test_the_table(self):
         table = testplan.feature_table([self.GOOD, {"id": "b", "feature": "B", "built": False}])
-        self.assertIn("| A | yes | 1 test, 1 mutant | fence |\n| B | no | – | – |", table)
-        text = f"x\n{testplan.BEGIN}\nold\n{testplan.END}\ny\n"
-        self.assertEqual(testplan.with_table(text, "t"),
-                         f"x\n{testplan.BEGIN}\nt\n{testplan.END}\ny\n")
-        with self.assertRaises(common.ToolError):
-            testplan.with_table("x", "t")
+        self.assertIn("| A | yes | 1 test, 1 mutant | fence, 1 equivalence |\n"
+                      "| B | no | – | – |", table)
+        begin, end = "<!-- features -->", "<!-- end features -->"
+        self.assertEqual(common.with_table("p", f"x\n{begin}\nold\n{end}\ny\n", "features", "t"),
+                         f"x\n{begin}\nt\n{end}\ny\n")
+        with self.assertRaisesRegex(common.ToolError, "p must have one line"):
+            common.with_table("p", "x", "features", "t")
 
 
 class Counting(unittest.TestCase):
