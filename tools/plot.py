@@ -6,7 +6,8 @@
     tools/plot.py --check    only compare; exit code 1 if something is out of date
 
 Input, all in docs/data: bench.json, a copy of the report of `make bench`, bench-large.json, one of
-that of `tpt bench --config large`, and fmax-NAME.json, copies of those of tools/fmax.py.
+that of `tpt bench --config large`, fmax-NAME.json, copies of those of tools/fmax.py, and
+blocks-alone.json, that of tools/block_clocks.py.
 """
 
 import argparse
@@ -329,6 +330,16 @@ def area_table():
     return "\n".join(lines)
 
 
+def alone_table():
+    """Clock of each block alone, from the report of tools/block_clocks.py."""
+    report = json.loads((DATA / "blocks-alone.json").read_text(encoding="utf-8"))
+    lines = [f"| block, configuration `{report['config']}` | MHz alone, grade {report['grade']} |",
+             "| --- | --- |"]
+    for row in sorted(report["blocks"], key=lambda row: row["MHz"]):
+        lines.append(f"| {row['block']} | {row['MHz']:.1f} |")
+    return "\n".join(lines)
+
+
 def main():
     """Draws or compares."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -340,7 +351,7 @@ def main():
     page = PAGE.read_text(encoding="utf-8")
     for mark, text in [("bench", table(report)), ("programs", programs_table(report)),
                        ("peers", peers_table(report)), ("area", area_table()),
-                       ("commands", commands_table(report)),
+                       ("commands", commands_table(report)), ("alone", alone_table()),
                        ("large", large_table())]:
         page = re.sub(rf"(<!-- {mark} -->\n).*?(<!-- end {mark} -->)",
                       lambda m, text=text: m[1] + text + "\n" + m[2], page, flags=re.S)
