@@ -19,11 +19,8 @@ impl Logic for Window {
     fn update(&mut self) {
         self.holds.next = false;
         if self.enable.val() {
-            if (self.first.val() < self.base.val()) | (self.last.val() > self.limit.val()) {
-                self.holds.next = false;
-            } else {
-                self.holds.next = true;
-            }
+            self.holds.next =
+                !((self.first.val() < self.base.val()) | (self.last.val() > self.limit.val()));
         }
     }
 }
