@@ -39,7 +39,7 @@ def ports(text):
 
 
 def wrapper(source, parameters):
-    """Text of the wrapper, from that of tpt_top: what the parameters leave out is as it is there."""
+    """Text of the wrapper, from that of tpt_top, where what the parameters leave out is."""
     top = ports(source)
     values = gen_packages.parameters(source)
     unknown = parameters.keys() - values.keys()

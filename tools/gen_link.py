@@ -32,10 +32,11 @@ def doc(text, indent=""):
 
 def sizes(package, text, function):
     """Bytes by operation, from a function of the package, and its doc comment."""
-    found = re.search(rf"/// ([^\n]*)\n  function automatic [^\n]*\b{function}\(logic \[7:0\] op\);\n"
+    found = re.search(r"/// ([^\n]*)\n  function automatic [^\n]*\b"
+                      rf"{function}\(logic \[7:0\] op\);\n"
                       r"\s*unique case \(op\)\n(.*?)\n\s*endcase", text, re.S)
     if not found:
-        raise ToolError(f"{PACKAGE}: there is no function {function} that is one `unique case (op)`")
+        raise ToolError(f"{PACKAGE}: there is no function {function} of one `unique case (op)`")
     known = [name for name, _, _ in package.enums["link_op_e"]]
     by_op = {}
     for line in found[2].splitlines():
