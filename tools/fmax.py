@@ -19,6 +19,7 @@ import re
 import sys
 
 import common
+import gen_packages
 import synth
 from common import BUILD, ROOT, ToolError
 
@@ -37,18 +38,24 @@ def ports(text):
     return found
 
 
-def wrapper(top, parameters):
-    """Text of the wrapper."""
+def wrapper(source, parameters):
+    """Text of the wrapper, from that of tpt_top, where what the parameters leave out is."""
+    top = ports(source)
+    values = gen_packages.parameters(source)
+    unknown = parameters.keys() - values.keys()
+    if unknown:
+        raise ToolError(f"{gen_packages.TOP} has no parameter {', '.join(sorted(unknown))}; it has "
+                        f"{', '.join(values)}")
+    derived = re.findall(r"^\s*(localparam int unsigned .*?),?\s*$",
+                         source.split("\n) (\n")[0], re.M)
     ins = [port for port in top if port[0] == "input"]
     outs = [port for port in top if port[0] == "output"]
     lines = ["module tpt_fmax import tpt_pkg::*, tpt_csr_pkg::*; (", "  input logic clk_i,",
              "  input logic rst_ni,",
              "  input logic serial_i,", "  output logic serial_o", ");"]
-    lines += [f"  localparam int unsigned {name} = {value};" for name, value in parameters.items()]
-    # What the ranges of the ports need and the configuration leaves to tpt_top.
     lines += [f"  localparam int unsigned {name} = {value};"
-              for name, value in (("NumClients", 2), ("Lanes", 1)) if name not in parameters]
-    lines += ["  localparam int unsigned AxiIdW = $clog2(NumContexts) + $clog2(Lanes) + 4;"]
+              for name, value in {**values, **parameters}.items()]
+    lines += [f"  {line};" for line in derived]
     lines += [f"  logic {width} {name};" for _, width, name in top]
     lines += ["  localparam int unsigned InW = " + " + ".join(f"$bits({p[2]})" for p in ins) + ";",
               "  localparam int unsigned OutW = " + " + ".join(f"$bits({p[2]})"
@@ -142,7 +149,7 @@ def measure(name, parameters, args):
     if args.area:
         (out / f"{name}.json").write_text(json.dumps(report, indent=2) + "\n")
         return report
-    text = wrapper(ports((ROOT / "rtl/tpt_top.sv").read_text()), parameters)
+    text = wrapper((ROOT / gen_packages.TOP).read_text(), parameters)
     (out / f"{name}.sv").write_text(text)
     print(f"fmax: {name}: synthesis with the wrapper", flush=True)
     yosys(f"{read} --top tpt_fmax {files} {here}/{name}.sv; "

@@ -169,8 +169,7 @@ def jobs(names, only):
                 t, wrapper_package_first(files) + [w], {}, "wrapper", "--lint-only")))
     # The board with the unit of its configuration, and the top of every board.
     for name, board in common.boards().items():
-        parameters = {key: value for key, value in known[board["config"]].items()
-                      if key != "AxiDataW"}
+        parameters = known[board["config"]]
         for top in ("tpt_board", board["top"]):
             sources = common.board_files(board if top != "tpt_board" else None)
             if "verilator" in only:

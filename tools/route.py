@@ -3,13 +3,14 @@
 """Maps the unit to a chip family of fpga/families.toml and counts its cells; with --route places
 and routes it, too, and tells the clock. ECP5 has tools of its own: tools/synth.py, tools/fmax.py.
 
-    tools/route.py [FAMILY]... [--route] [--config NAME] [--seed N] [--keep] [--jobs N]
-                   [--timeout SECONDS]
+    tools/route.py [FAMILY]... [--wrapped] [--route] [--config NAME] [--seed N] [--keep]
+                   [--jobs N] [--timeout SECONDS]
 
-Without --route the bare unit is mapped. With it the unit sits in the wrapper of tools/fmax.py, its
-registers are counted, too: inputs from a shift register, outputs into registers and trees to one
-pin. Without --config the parameters are those of the family's table, and the counts must be in the
-bounds there. Figures go to build/route/FAMILY.json.
+The bare unit is mapped. With --wrapped, and to be routed, the unit sits in the wrapper of
+tools/fmax.py, whose registers are counted, too: inputs from a shift register, outputs into
+registers and trees to one pin. The counts are printed before anything is placed. Without --config
+the parameters are those of the family's table, and the counts must be in the bounds there. Figures
+go to build/route/FAMILY.json.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import tomllib
 
 import common
 import fmax
+import gen_packages
 from common import BUILD, ROOT, ToolError
 
 FAMILIES = "fpga/families.toml"
@@ -42,6 +44,13 @@ def counts(cells, groups):
         number = sum(cells.get(kind, 0) * times for kind, times in kinds.items())
         found[word] = int(number) if number == int(number) else number
     return found
+
+
+def show_counts(found, cells, groups):
+    """The counts as a table, each with the types of cells it is made of."""
+    rows = [(word, number, ", ".join(f"{cells[kind]} {kind}" for kind in groups[word]
+                                     if cells.get(kind))) for word, number in found.items()]
+    return common.table(rows, ["cells", "count", "of"])
 
 
 def bounds_problems(family, found, bounds):
@@ -103,7 +112,7 @@ def synthesise(name, family, parameters, top, files, args):
     wrapped = top != "tpt_top"
     sets = "" if wrapped else " ".join(f"-G {key}={value}" for key, value in parameters.items())
     bare = "" if wrapped else family["bare"]
-    netlist = f"write_json {here}/{name}-netlist.json; " if wrapped else ""
+    netlist = f"write_json {here}/{name}-netlist.json; " if args.route else ""
     script = (f"read_slang --threads 1 -D SYNTHESIS -I rtl --top {top} {sets} {' '.join(files)}; "
               f"{family['synth']} {bare} -top {top}; {netlist}"
               f"tee -q -o {here}/{name}-stat.json stat -json")
@@ -155,13 +164,13 @@ def measure(name, family, args):
     parameters = {**known[config], **({} if args.config else family.get("parameters", {}))}
     files = common.file_list()
     top = "tpt_top"
-    if args.route:
-        if "route" not in family:
-            raise ToolError(f"{name} is only mapped: {FAMILIES} has no [{name}.route]")
+    if args.route and "route" not in family:
+        raise ToolError(f"{name} is only mapped: {FAMILIES} has no [{name}.route]")
+    if args.route or args.wrapped:
         top = "tpt_fmax"
         OUT.mkdir(parents=True, exist_ok=True)
-        ports = fmax.ports((ROOT / "rtl/tpt_top.sv").read_text())
-        (OUT / f"{name}.sv").write_text(fmax.wrapper(ports, parameters))
+        source = (ROOT / gen_packages.TOP).read_text()
+        (OUT / f"{name}.sv").write_text(fmax.wrapper(source, parameters))
         files = files + [str((OUT / f"{name}.sv").relative_to(ROOT))]
     print(f"route: {family['title']}, {config}"
           + "".join(f" {key}={value}" for key, value in
@@ -170,6 +179,9 @@ def measure(name, family, args):
     figures = {"family": name, "top": top, "config": config, "parameters": parameters,
                "synth": family["synth"], "synth_seconds": round(seconds),
                "cells": counts(cells, family["cells"])}
+    print(f"\n{family['title']}, {family['synth']}, "
+          f"{'with the wrapper' if top != 'tpt_top' else 'bare'}, {seconds:.0f} s\n\n"
+          + show_counts(figures["cells"], cells, family["cells"]) + "\n", flush=True)
     problems = [f"{name}: {cells[kind]} latches ({kind}): there must be none"
                 for kind in LATCHES if cells.get(kind)]
     if not args.config:
@@ -185,6 +197,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("family", nargs="*", metavar="FAMILY", help="a table of " + FAMILIES)
     parser.add_argument("--route", action="store_true", help="place and route, too")
+    parser.add_argument("--wrapped", action="store_true", help="with the wrapper")
     parser.add_argument("--config", metavar="NAME", help="another configuration, as it is")
     parser.add_argument("--seed", type=int, metavar="N", help="of placement")
     parser.add_argument("--keep", action="store_true", help="keep the netlist")
@@ -203,8 +216,6 @@ def main():
     problems = []
     for name, (figures, found) in zip(names, results):
         problems += found
-        print(f"\n{known[name]['title']}, {figures['synth']}, {figures['synth_seconds']} s\n")
-        print(common.table(list(figures["cells"].items()), ["cells", "count"]))
         if "route" in figures:
             routed = figures["route"]
             rows = [[kind, use["used"], use["available"]]
@@ -212,7 +223,6 @@ def main():
             print("\n" + common.table(rows, [routed["device"], "used", "of"]))
             print(f"\n{routed['device']}: routed, clock {routed['clock_mhz']} MHz, seed "
                   f"{routed['seed']}, {routed['seconds']} s")
-        print(flush=True)
     for problem in problems:
         print(f"route: {problem}")
     return 1 if problems else 0

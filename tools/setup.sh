@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Sets up what the project needs, and nothing more: a C++ compiler with the zlib and lz4 headers,
-# and .venv with the pinned tools of tools/requirements.txt. Safe to run again at any time; a second
-# run that finds everything in place takes well under a second.
+# Sets up what the project needs, and nothing more: what is missing of the system packages g++,
+# make, perl, tcl, zlib1g-dev, liblz4-dev and python3-venv, and .venv with the pinned tools of
+# tools/requirements.txt. Safe to run again at any time; a second run that finds everything in place
+# takes well under a second.
 #
 #   tools/setup.sh            set up
 #   tools/setup.sh --check    only say what is missing (exit code 1 if something is)

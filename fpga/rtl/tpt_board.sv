@@ -18,7 +18,7 @@ module tpt_board
   import tpt_link_pkg::*;
 #(
   /// Clock of the unit in Hz, and bits per second of the line.
-  parameter int unsigned ClkHz       = 40_000_000,
+  parameter int unsigned ClkHz       = 30_000_000,
   parameter int unsigned Baud        = 3_000_000,
   /// Address of the memory as the unit sees it, and its size.
   parameter logic [63:0] RamBase     = 64'h0000_0100_0000_0000,
@@ -33,6 +33,8 @@ module tpt_board
   parameter int unsigned MttSets     = 32,
   parameter int unsigned MttWays     = 4,
   parameter int unsigned DirSets     = 16,
+  parameter int unsigned AxiDataW    = 8 * LinkLine,
+  parameter int unsigned Lanes       = 1,
   parameter int unsigned MergeSegs   = 1,
   parameter int unsigned MttChecked  = 1,
   parameter int unsigned FaultSlots  = 4,
@@ -48,12 +50,14 @@ module tpt_board
   output logic [7:0] led_o
 );
 
-  localparam int unsigned AxiDataW = 128;
-  localparam int unsigned AxiIdW   = $clog2(NumContexts) + 4;
-  localparam int unsigned LineW    = $clog2(RamBytes / LinkLine);
-  localparam int unsigned RxW      = $clog2(LinkMaxFrame + LinkCrcBytes + 1);
-  localparam int unsigned TxW      = $clog2(LinkMaxFrame + 1);
+  localparam int unsigned AxiIdW = $clog2(NumContexts) + $clog2(Lanes) + 4;
+  localparam int unsigned LineW  = $clog2(RamBytes / LinkLine);
+  localparam int unsigned RxW    = $clog2(LinkMaxFrame + LinkCrcBytes + 1);
+  localparam int unsigned TxW    = $clog2(LinkMaxFrame + 1);
 
+  if (AxiDataW != 8 * LinkLine) begin : g_bad_data_w
+    $fatal(1, "tpt_board: AxiDataW must be that of a line of the link, 8 * LinkLine");
+  end
   if (RamBase[11:0] != '0 || RamBase[63:52] != '0) begin : g_bad_base
     $fatal(1, "tpt_board: RamBase must be a multiple of 4 KiB below 2^52");
   end
@@ -236,7 +240,7 @@ module tpt_board
   tpt_core #(
     .NumClients(NumClients), .NumContexts(NumContexts), .MptSets(MptSets), .MptWays(MptWays),
     .MttSets(MttSets), .MttWays(MttWays), .DirSets(DirSets), .AxiDataW(AxiDataW),
-    .MergeSegs(MergeSegs), .MttChecked(MttChecked), .FaultSlots(FaultSlots),
+    .Lanes(Lanes), .MergeSegs(MergeSegs), .MttChecked(MttChecked), .FaultSlots(FaultSlots),
     .NumWindows(NumWindows)
   ) u_core (
     .clk_i,

@@ -178,15 +178,9 @@ module tpt_link_exec
   logic [TxW-1:0] need;    // bytes of the answer, at most
   always_comb begin
     refuse = LinkOk;
-    need   = TxW'(1);
-    unique case (op_q)
-      LinkHello:     need = TxW'(1 + 4 + LinkIdentBytes);
-      LinkReadMem:   need = TxW'(1) + TxW'(mem_bytes);
-      LinkReadCsr:   need = TxW'(1 + 4);
-      LinkResponses: need = TxW'(2) + TxW'(arg(args_q, 0)) * TxW'(LinkRspBytes + 1);
-      LinkStatus:    need = TxW'(1 + 1 + 10);
-      default: ;
-    endcase
+    need   = TxW'(1) + TxW'(link_answer(op_q));
+    if (op_q == LinkReadMem) need = need + TxW'(mem_bytes);
+    if (op_q == LinkResponses) need = need + TxW'(arg(args_q, 0)) * TxW'(LinkRspBytes + 1);
     unique case (op_q)
       LinkReadMem, LinkWriteMem:
         if ((25'(arg_off4) + 25'(mem_bytes)) > 25'(RamBytes)) refuse = LinkRange;
@@ -213,11 +207,11 @@ module tpt_link_exec
   // Counters, since the last LinkHello; they stop at their largest value
   // ---------------------------------------------------------------------------------------------
   logic        good, repeated, strange, hello, ram_err_q, enabled_q;
-  logic [4:0]  count_event;
-  logic [4:0][15:0] counter_q;
+  logic [LinkCounters-1:0]       count_event;
+  logic [LinkCounters-1:0][15:0] counter_q;
   assign count_event = {strange, repeated, late_i, bad_i, good};
   always_ff @(posedge clk_i) begin
-    for (int unsigned n = 0; n < 5; n++) begin
+    for (int unsigned n = 0; n < LinkCounters; n++) begin
       if (!rst_ni || hello) counter_q[n] <= '0;
       else if (count_event[n] && !(&counter_q[n])) counter_q[n] <= counter_q[n] + 16'd1;
     end
@@ -363,7 +357,7 @@ module tpt_link_exec
               LinkResponses: after_q <= StBeat;
               LinkDone:      state_q <= StDone;
               LinkReset:     state_q <= StReset;
-              LinkStatus:    out_left_q <= 5'd12;
+              LinkStatus:    out_left_q <= 5'd1 + link_answer(LinkStatus);
               default:       poison_o <= arg(args_q, 3)[0];
             endcase
           end
@@ -514,8 +508,7 @@ module tpt_link_exec
       StArgs:     out_q <= 128'(LinkShort);
       StDo:       out_q <= (op_q == LinkHello && refuse_q == LinkOk) ?
                            {88'd0, args_q[8*MaxArgs-1 -: 32], refuse_q} :
-                           {32'd0, counter_q[4], counter_q[3], counter_q[2], counter_q[1],
-                            counter_q[0], flags, refuse_q};
+                           128'({counter_q, flags, refuse_q});
       StReadWait: out_q <= 128'(byte_q);
       StWriteMem: out_q <= 128'(LinkShort);
       StCsrRead:  out_q <= {88'd0, csr_rdata_i,
@@ -524,7 +517,7 @@ module tpt_link_exec
       StCsrWrite: out_q <= {120'd0, !csr_bvalid_i ? LinkTimeout :
                                     (csr_bresp_i == 2'b00) ? LinkOk : LinkBus};
       StRequest:  out_q <= |(req_ready_i & client_hot) ? 128'(LinkOk) : 128'(LinkBusy);
-      StDone:     out_q <= |(done_ready_i & client_hot) ? 128'(LinkOk) : 128'(LinkTimeout);
+      StDone:     out_q <= |(done_ready_i & client_hot) ? 128'(LinkOk) : 128'(LinkBusy);
       StBeat:     out_q <= (count_q == 16'd0 || (&timer_q[5:0])) ? '0 :
                            {(8 * LinkRspBytes)'(beat), 8'd1};
       StIdent:    out_q <= 128'(ident[8*ident_q +: 8]);

@@ -68,6 +68,8 @@ package tpt_link_pkg;
   /// Bytes of a request and of a response beat.
   localparam int unsigned LinkReqBytes = 25;
   localparam int unsigned LinkRspBytes = 15;
+  /// Counters of LinkStatus, two bytes each.
+  localparam int unsigned LinkCounters = 5;
   /// Bytes of the identity in the answer to LinkHello, behind the nonce.
   localparam int unsigned LinkIdentBytes = 24;
 
@@ -106,6 +108,17 @@ package tpt_link_pkg;
       LinkRequest:                                      return 5'(LinkReqBytes + 1);
       LinkDone:                                         return 5'd3;
       default:                                          return 5'd0;
+    endcase
+  endfunction
+
+  /// Bytes of data in the answer to an operation, those of variable length not counted.
+  function automatic logic [4:0] link_answer(logic [7:0] op);
+    unique case (op)
+      LinkHello:     return 5'(4 + LinkIdentBytes);
+      LinkReadCsr:   return 5'd4;
+      LinkResponses: return 5'd1;
+      LinkStatus:    return 5'(1 + 2 * LinkCounters);
+      default:       return 5'd0;
     endcase
   endfunction
 

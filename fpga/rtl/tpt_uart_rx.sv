@@ -8,11 +8,11 @@
 ///
 /// The line is taken over by two registers; a bit is the majority of three samples around its
 /// middle. The bit clock is fractional: a phase of 16 bits that starts anew at every start bit, so
-/// nothing adds up over a byte. At 12 clocks per bit and more it takes lines that are 3 % off.
+/// nothing adds up over a byte. At 10 clocks per bit and more it takes lines that are 2 % off.
 /// A byte without a stop bit is reported, and the receiver waits for the line to be idle again.
 module tpt_uart_rx #(
   /// Clock in Hz.
-  parameter int unsigned ClkHz = 40_000_000,
+  parameter int unsigned ClkHz = 30_000_000,
   /// Bits per second, at most an eighth of the clock.
   parameter int unsigned Baud  = 3_000_000
 ) (

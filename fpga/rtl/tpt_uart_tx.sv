@@ -8,7 +8,7 @@
 /// fractional (see tpt_uart_rx); no edge is more than a clock late.
 module tpt_uart_tx #(
   /// Clock in Hz.
-  parameter int unsigned ClkHz = 40_000_000,
+  parameter int unsigned ClkHz = 30_000_000,
   /// Bits per second, at most an eighth of the clock.
   parameter int unsigned Baud  = 3_000_000
 ) (

@@ -16,6 +16,7 @@ module tpt_ulx3s #(
   parameter int unsigned MttSets     = 32,
   parameter int unsigned MttWays     = 4,
   parameter int unsigned DirSets     = 16,
+  parameter int unsigned AxiDataW    = 128,
   parameter int unsigned MergeSegs   = 1,
   parameter int unsigned MttChecked  = 1,
   parameter int unsigned FaultSlots  = 4,
@@ -57,8 +58,8 @@ module tpt_ulx3s #(
   tpt_board #(
     .ClkHz(ClkMhz * 1_000_000), .Baud(Baud), .RamBytes(RamBytes), .NumClients(NumClients),
     .NumContexts(NumContexts), .MptSets(MptSets), .MptWays(MptWays), .MttSets(MttSets),
-    .MttWays(MttWays), .DirSets(DirSets), .MergeSegs(MergeSegs), .MttChecked(MttChecked),
-    .FaultSlots(FaultSlots), .NumWindows(NumWindows)
+    .MttWays(MttWays), .DirSets(DirSets), .AxiDataW(AxiDataW), .MergeSegs(MergeSegs),
+    .MttChecked(MttChecked), .FaultSlots(FaultSlots), .NumWindows(NumWindows)
   ) u_board (
     .clk_i (clk),
     .rst_ni(rst_nq),

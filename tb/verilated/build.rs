@@ -46,12 +46,11 @@ const DEFAULTS: [(&str, &[&str]); 2] = [
     // No configuration changes it.
     ("tpt_reg_engine.sv", &["FenceDepth"]),
 ];
-/// The board of `fpga/rtl` in the configuration `small`: a flat model of this name.
-const BOARD: (&str, &str) = ("board", "tpt_board");
+/// The board of `fpga/rtl`: a flat model of this name, with clock and configuration of the board of
+/// this name in `fpga/boards.toml`.
+const BOARD: (&str, &str, &str) = ("board", "tpt_board", "ulx3s");
 /// Its sources beside those of the unit.
 const BOARD_FILES: &str = "fpga/rtl/board.f";
-/// Parameters of the unit that a board fixes itself.
-const NOT_OF_BOARDS: &[&str] = &["AxiDataW"];
 
 /// Oldest Verilator that is known to accept the RTL.
 const OLDEST: (u32, u32) = (5, 20);
@@ -68,6 +67,7 @@ fn main() {
             config.complete(&path, names);
         }
     }
+    let board = read_board(&build.root, BOARD.2);
     let named = |known: &str| match &wanted {
         Some(list) => list.split(',').any(|name| name.trim() == known),
         None => true,
@@ -84,17 +84,17 @@ fn main() {
             .iter()
             .filter(|top| build.dir.join(format!("sv/{top}.sv")).exists())
             .map(|top| scope.spawn(move || build.flat(top)));
-        let small = configs.iter().find(|config| config.name == "small");
-        let board = small
-            .filter(|_| named(BOARD.0))
-            .map(|config| scope.spawn(move || build.board(config)));
+        let board = &board;
+        let unit = configs.iter().find(|config| config.name == board.config);
+        let unit = unit.expect("a configuration of rtl/configs.toml in fpga/boards.toml");
+        let board = named(BOARD.0).then(|| scope.spawn(move || build.board(unit, board)));
         let running: Vec<_> = tops.chain(flats).chain(board).collect();
         running
             .into_iter()
             .map(|job| job.join().unwrap_or_else(|_| process::exit(1)))
             .collect()
     });
-    build.bridge(&configs, &models);
+    build.bridge(&configs, &models, &board);
     for model in &models {
         build.compile(model);
     }
@@ -124,16 +124,9 @@ impl Config {
         let text =
             fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         for name in names {
-            let value = text.lines().find_map(|line| {
-                let rest = line.trim().strip_prefix("parameter int unsigned ")?;
-                let (key, value) = rest.split_once('=')?;
-                let value = value.split(['/', ',']).next()?;
-                (key.trim() == *name).then(|| value.trim().parse().ok())?
-            });
-            match value {
-                Some(value) => self.defaults.push(((*name).to_owned(), value)),
-                None => panic!("{}: no parameter {name} = number", path.display()),
-            }
+            let value = parameter(&text, name)
+                .unwrap_or_else(|| panic!("{}: no parameter {name} = number", path.display()));
+            self.defaults.push(((*name).to_owned(), value));
         }
     }
 
@@ -146,6 +139,59 @@ impl Config {
             Some(value) => value,
             None => panic!("rtl/configs.toml: [{}] has no {name}", self.name),
         }
+    }
+}
+
+/// The value that a parameter has in a text of the RTL.
+fn parameter(text: &str, name: &str) -> Option<u32> {
+    text.lines().find_map(|line| {
+        let rest = line.trim().strip_prefix("parameter int unsigned ")?;
+        let (key, value) = rest.split_once('=')?;
+        let value = value.split(['/', ',']).next()?.replace('_', "");
+        (key.trim() == name).then(|| value.trim().parse().ok())?
+    })
+}
+
+/// What of a board the bench must know.
+struct Board {
+    /// Of rtl/configs.toml.
+    config: String,
+    clock_hz: u32,
+    baud: u32,
+}
+
+/// Configuration and clock of a board of fpga/boards.toml; the speed of its line is that of
+/// fpga/rtl/tpt_board.sv.
+fn read_board(root: &Path, name: &str) -> Board {
+    let read = |file: &str| {
+        let path = root.join(file);
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    };
+    let text = read("fpga/boards.toml");
+    let head = format!("[{name}]");
+    let table = text.lines().skip_while(|line| line.trim() != head).skip(1);
+    let table: Vec<_> = table.take_while(|line| !line.starts_with('[')).collect();
+    let value = |key: &str| {
+        let found = table.iter().find_map(|line| {
+            let (left, right) = line.split('#').next()?.split_once('=')?;
+            (left.trim() == key).then(|| right.trim().trim_matches('"').to_owned())
+        });
+        found.unwrap_or_else(|| panic!("fpga/boards.toml: [{name}] has no {key}"))
+    };
+    let clock = value("clock_mhz");
+    let Some(clock_hz) = clock
+        .parse::<u32>()
+        .ok()
+        .and_then(|mhz| mhz.checked_mul(1_000_000))
+    else {
+        panic!("fpga/boards.toml: [{name}] clock_mhz is {clock}; expected a whole number of MHz")
+    };
+    let file = "fpga/rtl/tpt_board.sv";
+    let baud = parameter(&read(file), "Baud");
+    Board {
+        config: value("config"),
+        clock_hz,
+        baud: baud.unwrap_or_else(|| panic!("{file}: no parameter Baud = number")),
     }
 }
 
@@ -241,7 +287,7 @@ impl Build {
         for path in ["build.rs", "src/lib.rs", "cpp", "sv"] {
             println!("cargo:rerun-if-changed={path}");
         }
-        for path in ["rtl", "fpga/rtl"] {
+        for path in ["rtl", "fpga/rtl", "fpga/boards.toml"] {
             println!("cargo:rerun-if-changed={}", self.root.join(path).display());
         }
         if let Some(netlist) = &self.netlist {
@@ -290,11 +336,12 @@ impl Build {
         model
     }
 
-    fn board(&self, config: &Config) -> Model {
+    fn board(&self, config: &Config, board: &Board) -> Model {
+        let clock = ("ClkHz".to_owned(), board.clock_hz);
         let parameters: Vec<String> = config
             .parameters
             .iter()
-            .filter(|(name, _)| !NOT_OF_BOARDS.contains(&name.as_str()))
+            .chain([&clock])
             .map(|(name, value)| format!("-G{name}={value}"))
             .collect();
         let files = ["-f".into(), BOARD_FILES.into()];
@@ -514,7 +561,7 @@ impl Build {
     }
 
     /// Writes and compiles the bridge: cxx's part, one glue file per model, the tables of models.
-    fn bridge(&self, configs: &[Config], models: &[Model]) {
+    fn bridge(&self, configs: &[Config], models: &[Model], board: &Board) {
         let mut compiler = cxx_build::bridge("src/lib.rs");
         compiler
             .std("c++17")
@@ -537,7 +584,8 @@ impl Build {
         compiler.file(path);
         compiler.compile("tptvl_bridge");
         self.link("tptvl_bridge");
-        fs::write(self.out.join("tables.rs"), tables(configs, models)).expect("a file in OUT_DIR");
+        let text = tables(configs, models, board);
+        fs::write(self.out.join("tables.rs"), text).expect("a file in OUT_DIR");
     }
 }
 
@@ -824,8 +872,12 @@ fn glue(model: &Model) -> String {
 }
 
 /// Rust tables: sizes of the configurations, ports of the flat models.
-fn tables(configs: &[Config], models: &[Model]) -> String {
-    let mut text = String::new();
+fn tables(configs: &[Config], models: &[Model], board: &Board) -> String {
+    let Board { clock_hz, baud, .. } = board;
+    let mut text = format!(
+        "/// The model `board`.\npub const BOARD: Board = \
+         Board {{ clock_hz: {clock_hz}, baud: {baud} }};\n"
+    );
     text.push_str("const SIZES: &[(&str, Sizes)] = &[\n");
     for config in configs {
         writeln!(

@@ -300,12 +300,20 @@ class Families(unittest.TestCase):
             route.free_carry_heads(self.carry(INIT0="0x96AA"))
 
     def test_the_wrapper_has_all_it_needs(self):
-        ports = fmax.ports((ROOT / "rtl/tpt_top.sv").read_text())
+        source = (ROOT / gen_packages.TOP).read_text()
+        changed = source.replace("NumClients  = 2,", "NumClients  = 3,")
         for name, values in common.configs().items():
-            text = fmax.wrapper(ports, values)
-            for word in ("NumClients", "Lanes"):
-                self.assertEqual(text.count(f"localparam int unsigned {word} ="), 1, name)
+            text = fmax.wrapper(changed, values)
+            for word in (*gen_packages.parameters(source), "AxiIdW"):
+                self.assertEqual(text.count(f"localparam int unsigned {word} "), 1, name)
+            self.assertIn(f"NumClients = {values.get('NumClients', 3)};", text)
             self.assertIn("tpt_csr_pkg::*", text)
+        with self.assertRaisesRegex(common.ToolError, "no parameter NumClientz; it has NumClients"):
+            fmax.wrapper(source, {"NumClientz": 1})
+
+    def test_counts_show_what_they_are_made_of(self):
+        text = route.show_counts({"x": 7}, {"A": 3, "B": 1}, {"x": {"A": 2, "B": 1, "C": 1}})
+        self.assertIn("x      7      3 A, 1 B", text)
 
     def elaborate(self, text):
         """Elaborates a wrapper, with tpt_core left out: exit code and output."""
@@ -319,9 +327,8 @@ class Families(unittest.TestCase):
         return result.code, result.output
 
     def test_the_wrapper_elaborates(self):
-        ports = fmax.ports((ROOT / "rtl/tpt_top.sv").read_text())
         parameters = {**common.configs()["small"], "NumClients": 1}
-        text = fmax.wrapper(ports, parameters)
+        text = fmax.wrapper((ROOT / gen_packages.TOP).read_text(), parameters)
         self.assertEqual(self.elaborate(text)[0], 0)
         code, output = self.elaborate(text.replace(", tpt_csr_pkg::*", ""))
         self.assertNotEqual(code, 0)

@@ -245,10 +245,9 @@ struct Board {
     /// Serial port of the board, such as /dev/ttyUSB0; `sim` for the Verilated board.
     #[arg(long, value_name = "FILE|sim")]
     port: PathBuf,
-    /// Bits per second; the simulated board has 3,000,000.
-    #[arg(long, value_name = "N", default_value_t = tpt::board::sim::BAUD,
-          value_parser = clap::value_parser!(u32).range(1200..=12_000_000))]
-    baud: u32,
+    /// Bits per second of a serial port, instead of those that boards have (3,000,000).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1200..=12_000_000))]
+    baud: Option<u32>,
     /// Scenario file, instead of the built-in one (scenarios/board.tpt).
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,

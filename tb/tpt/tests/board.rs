@@ -5,18 +5,20 @@
 //! noise. Needs the model `board`.
 #![cfg(feature = "rtl")]
 
+use std::cell::Cell;
 use std::process::{Command, Output};
+use std::rc::Rc;
 
 use tpt::board::frame::{encode, Decoder};
-use tpt::board::gen::{self, op, status};
+use tpt::board::gen::{self, ident, op, status};
 use tpt::board::link::{Batch, Link, LinkError, Reply};
 use tpt::board::port::{BoardOptions, BoardTarget};
 use tpt::board::serial::{Line, LineError};
-use tpt::board::sim::{BitReceiver, BitSender, Board, Noise, SimBoard, SimPort, BAUD};
+use tpt::board::sim::{BitReceiver, BitSender, Board, Noise, SimBoard, SimPort, BAUD, CLOCK_HZ};
 use tpt::scenario::{parse, run};
 
 /// Clocks of a byte on the line, and some more.
-const BYTE: u64 = 140;
+const BYTE: u64 = 10 * CLOCK_HZ / BAUD as u64 + 7;
 
 /// A board with the pins in our hands.
 struct Rig {
@@ -89,6 +91,12 @@ impl Rig {
         let reply = reply.expect("an answer to hello");
         assert_eq!(reply[..6], [self.sequence, status::OK, 1, 2, 3, 4]);
         assert_eq!(reply.len(), 6 + gen::IDENT_BYTES);
+        // The hardware is made for the clock and the line that it gets here.
+        for ((first, bytes), due) in [(ident::CLOCK_HZ, CLOCK_HZ), (ident::BAUD, BAUD.into())] {
+            let field = reply[6 + first..6 + first + bytes].iter().rev();
+            let value = field.fold(0, |value, byte| value << 8 | u64::from(*byte));
+            assert_eq!(value, due);
+        }
     }
 
     /// The next frame with these operations; its answer without the number.
@@ -109,7 +117,8 @@ impl Rig {
     /// Counters: good, bad, late, repeated, strange.
     fn counters(&mut self) -> [u16; 5] {
         let reply = self.next(&[op::STATUS]).expect("a status");
-        assert_eq!((reply.len(), reply[0]), (12, status::OK));
+        assert_eq!(reply.len(), 1 + gen::answer(op::STATUS));
+        assert_eq!(reply[0], status::OK);
         std::array::from_fn(|n| u16::from_le_bytes([reply[2 + 2 * n], reply[3 + 2 * n]]))
     }
 }
@@ -129,7 +138,7 @@ fn read_mem(offset: u32, bytes: usize) -> Vec<u8> {
     ops
 }
 
-/// A line that is 2 % too fast or too slow, with every value of a byte.
+/// A line that is 2 % too fast or too slow, with every value of a byte, at the clock of the bitstream.
 #[test]
 fn the_line_may_be_off_by_two_percent() {
     let all: Vec<u8> = (0..=255).collect();
@@ -142,6 +151,11 @@ fn the_line_may_be_off_by_two_percent() {
         assert_eq!(read[0], status::OK);
         assert_eq!(read[1..], all, "speed {speed}");
         assert_eq!(rig.counters()[1..], [0; 4], "speed {speed}");
+    }
+    // The judge is awake: what is far off is not understood.
+    for speed in [0.93, 1.07] {
+        let mut rig = Rig::new(speed);
+        assert_eq!(rig.talk(&[0, op::HELLO, 1, 2, 3, 4]), None, "speed {speed}");
     }
 }
 
@@ -363,7 +377,7 @@ fn needles_on_the_wire() {
             content.extend(write_mem(0x200, &data));
             content.extend(read_mem(0x200, 16));
             let line = encode(&content);
-            let at = below(line.len() as u64 * 133);
+            let at = below(line.len() as u64 * (BYTE - 7));
             let mut frames = Vec::new();
             let mut clock = 0;
             for byte in line {
@@ -481,6 +495,7 @@ fn bad_ports_and_options_are_errors() {
             "no simulated board",
         ),
         (&["sim", "--noise", "flop=1"][..], "expected a list"),
+        (&["sim", "--baud", "3000000"][..], "--baud"),
         (&["sim", "--requests", "0"][..], "--requests"),
     ] {
         let out = tpt(arguments);
@@ -498,7 +513,13 @@ fn small_scenario() -> parse::Scenario {
 }
 
 fn session(board: &std::sync::Arc<SimBoard>, nonce: u32) -> Result<run::RunReport, String> {
-    let line: Box<dyn Line> = Box::new(SimPort::open(board).map_err(|e| e.to_string())?);
+    session_on(
+        Box::new(SimPort::open(board).map_err(|e| e.to_string())?),
+        nonce,
+    )
+}
+
+fn session_on(line: Box<dyn Line>, nonce: u32) -> Result<run::RunReport, String> {
     let link = Link::start(line, BAUD, nonce).map_err(|e| e.to_string())?;
     let options = BoardOptions {
         seed: u64::from(nonce),
@@ -525,6 +546,72 @@ fn a_pulled_cable_ends_the_run_and_the_next_one_is_clean() {
     let report = report.expect("a run after the cable is back");
     assert_eq!(report.mismatch_count, 0);
     assert!(report.operations.accepted > 0);
+}
+
+/// A line whose board does not take `done` so many times, when a frame begins with one.
+struct Busy {
+    inner: SimPort,
+    left: Rc<Cell<u32>>,
+    from_host: Decoder,
+    from_board: Decoder,
+    /// Number of a frame that is answered BUSY.
+    busy: Option<u8>,
+}
+
+impl Line for Busy {
+    fn send(&mut self, bytes: &[u8]) -> Result<(), LineError> {
+        let frame = bytes.iter().find_map(|byte| self.from_host.push(*byte));
+        let frame = frame.filter(|f| f.get(1) == Some(&op::DONE) && self.left.get() > 0);
+        self.busy = frame.as_ref().map(|frame| frame[0]);
+        match frame {
+            // The board sees an empty frame: nothing is done.
+            Some(frame) => {
+                self.left.set(self.left.get() - 1);
+                self.inner.send(&encode(&frame[..1]))
+            }
+            None => self.inner.send(bytes),
+        }
+    }
+    fn receive(&mut self, to: &mut Vec<u8>) -> Result<(), LineError> {
+        let mut got = Vec::new();
+        self.inner.receive(&mut got)?;
+        let Some(number) = self.busy else {
+            to.extend(got);
+            return Ok(());
+        };
+        let frames = got.iter().filter_map(|byte| self.from_board.push(*byte));
+        if frames.last().is_some_and(|frame| frame == [number]) {
+            self.busy = None;
+            to.extend(encode(&[number, status::BUSY]));
+        }
+        Ok(())
+    }
+    fn now(&self) -> std::time::Duration {
+        self.inner.now()
+    }
+    fn turnaround(&self) -> std::time::Duration {
+        self.inner.turnaround()
+    }
+}
+
+/// A `done` that is not taken is given again, for a while.
+#[test]
+fn a_done_that_is_not_taken_is_given_again() {
+    for (times, good) in [(20, true), (u32::MAX, false)] {
+        let left = Rc::new(Cell::new(times));
+        let board = SimBoard::start(7, Noise::default()).expect("a board");
+        let line = Busy {
+            inner: SimPort::open(&board).expect("a port"),
+            left: left.clone(),
+            from_host: Decoder::default(),
+            from_board: Decoder::default(),
+            busy: None,
+        };
+        match session_on(Box::new(line), 7) {
+            Ok(report) => assert!(good && report.mismatch_count == 0 && left.get() == 0),
+            Err(error) => assert!(!good && error.contains("was not taken"), "{error}"),
+        }
+    }
 }
 
 /// A run that ends in the middle, without a word to the board.

@@ -222,6 +222,15 @@ struct Port {
     word: usize,
 }
 
+/// What the model `board` is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Board {
+    /// Its clock: that of the bitstream, from `fpga/boards.toml`.
+    pub clock_hz: u32,
+    /// Bits per second of its line, from `fpga/rtl/tpt_board.sv`.
+    pub baud: u32,
+}
+
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 
 impl Config {

@@ -16,6 +16,7 @@ pub const CRC_GOOD: u32 = 0xdebb_20e3;
 pub const LINE: usize = 16;
 pub const REQ_BYTES: usize = 25;
 pub const RSP_BYTES: usize = 15;
+pub const COUNTERS: usize = 5;
 pub const IDENT_BYTES: usize = 24;
 pub const MAGIC: u32 = 0x4254_5054;
 pub const FLAG_IRQ: u8 = 0;
@@ -94,4 +95,32 @@ pub mod ident {
     pub const CLOCK_HZ: (usize, usize) = (15, 4);
     pub const BAUD: (usize, usize) = (19, 4);
     pub const RESERVED: (usize, usize) = (23, 1);
+}
+
+/// Bytes of operands of an operation, those of variable length not counted.
+pub const fn operands(code: u8) -> usize {
+    match code {
+        op::HELLO => 4,
+        op::READ_MEM => 4,
+        op::WRITE_MEM => 4,
+        op::FILL => 6,
+        op::READ_CSR => 2,
+        op::WRITE_CSR => 6,
+        op::REQUEST => 26,
+        op::RESPONSES => 2,
+        op::DONE => 3,
+        op::POISON => 4,
+        _ => 0,
+    }
+}
+
+/// Bytes of data in the answer to an operation, those of variable length not counted.
+pub const fn answer(code: u8) -> usize {
+    match code {
+        op::HELLO => 28,
+        op::READ_CSR => 4,
+        op::RESPONSES => 1,
+        op::STATUS => 11,
+        _ => 0,
+    }
 }

@@ -174,16 +174,25 @@ impl Batch {
         self.ops.is_empty()
     }
 
-    /// Is there room for an operation of so many bytes, with so many bytes of data in its answer?
-    pub fn has_room(&self, bytes: usize, answer: usize) -> bool {
-        self.len() + bytes <= gen::MAX_FRAME && 1 + self.answer + answer <= gen::MAX_FRAME
+    /// Is there room for an operation with so many bytes behind its operands, and for its answer?
+    pub fn has_room(&self, op: u8, more: usize) -> bool {
+        let answer = 1 + self.answer + 1 + gen::answer(op);
+        self.len() + 1 + gen::operands(op) + more <= gen::MAX_FRAME && answer <= gen::MAX_FRAME
     }
 
-    fn push(&mut self, op: u8, data: usize, parts: &[&[u8]]) {
+    /// Adds an operation: its operands, the bytes behind them, and how many bytes its answer has
+    /// beside those that it always has.
+    fn push(&mut self, op: u8, operands: &[&[u8]], more: &[u8], data: usize) {
+        let operands = operands.concat();
+        assert_eq!(
+            operands.len(),
+            gen::operands(op),
+            "operands of operation {op}"
+        );
         self.bytes.push(op);
-        for part in parts {
-            self.bytes.extend(*part);
-        }
+        self.bytes.extend(operands);
+        self.bytes.extend(more);
+        let data = gen::answer(op) + data;
         self.ops.push((op, data));
         self.answer += 1 + data;
     }
@@ -191,61 +200,66 @@ impl Batch {
     /// Reads `bytes` (1 to 256) of memory.
     pub fn read_mem(&mut self, offset: u32, bytes: usize) {
         let offset = &offset.to_le_bytes()[..3];
-        self.push(op::READ_MEM, bytes, &[offset, &[bytes as u8]]);
+        self.push(op::READ_MEM, &[offset, &[bytes as u8]], &[], bytes);
     }
 
     /// Writes 1 to 256 bytes of memory.
     pub fn write_mem(&mut self, offset: u32, data: &[u8]) {
         let offset = &offset.to_le_bytes()[..3];
-        self.push(op::WRITE_MEM, 0, &[offset, &[data.len() as u8], data]);
+        self.push(op::WRITE_MEM, &[offset, &[data.len() as u8]], data, 0);
     }
 
     /// Fills whole lines of memory.
     pub fn fill(&mut self, offset: u32, lines: u16, byte: u8) {
         let offset = &offset.to_le_bytes()[..3];
-        self.push(op::FILL, 0, &[offset, &lines.to_le_bytes(), &[byte]]);
+        self.push(op::FILL, &[offset, &lines.to_le_bytes(), &[byte]], &[], 0);
     }
 
     /// Reads a register.
     pub fn read_csr(&mut self, offset: u16) {
-        self.push(op::READ_CSR, 4, &[&offset.to_le_bytes()]);
+        self.push(op::READ_CSR, &[&offset.to_le_bytes()], &[], 0);
     }
 
     /// Writes a register.
     pub fn write_csr(&mut self, offset: u16, value: u32) {
         let (offset, value) = (offset.to_le_bytes(), value.to_le_bytes());
-        self.push(op::WRITE_CSR, 0, &[&offset, &value]);
+        self.push(op::WRITE_CSR, &[&offset, &value], &[], 0);
     }
 
     /// Sends a request as a client.
     pub fn request(&mut self, client: u8, request: &[u8; gen::REQ_BYTES]) {
-        self.push(op::REQUEST, 0, &[&[client], request]);
+        self.push(op::REQUEST, &[&[client], request], &[], 0);
     }
 
     /// Takes up to `beats` response beats of a client.
     pub fn responses(&mut self, client: u8, beats: u8) {
-        let most = 1 + usize::from(beats) * (gen::RSP_BYTES + 1);
-        self.push(op::RESPONSES, most, &[&[client, beats]]);
+        let most = usize::from(beats) * (gen::RSP_BYTES + 1);
+        self.push(op::RESPONSES, &[&[client, beats]], &[], most);
     }
 
     /// Says as a client that a tag is done.
     pub fn done(&mut self, client: u8, tag: u16) {
-        self.push(op::DONE, 0, &[&[client], &tag.to_le_bytes()]);
+        self.push(op::DONE, &[&[client], &tag.to_le_bytes()], &[], 0);
     }
 
     /// Resets the unit.
     pub fn reset(&mut self) {
-        self.push(op::RESET, 0, &[]);
+        self.push(op::RESET, &[], &[], 0);
     }
 
     /// Asks for flags and counters.
     pub fn status(&mut self) {
-        self.push(op::STATUS, 11, &[]);
+        self.push(op::STATUS, &[], &[], 0);
     }
 
     /// Poisons a line of memory, or takes it back.
     pub fn poison(&mut self, on: bool, offset: u32) {
-        self.push(op::POISON, 0, &[&[on.into()], &offset.to_le_bytes()[..3]]);
+        self.push(
+            op::POISON,
+            &[&[on.into()], &offset.to_le_bytes()[..3]],
+            &[],
+            0,
+        );
     }
 
     /// Takes the payload of a reply apart.
@@ -322,7 +336,7 @@ impl<L: Line> Link<L> {
         };
         let mut hello = vec![link.sequence, op::HELLO];
         hello.extend(nonce.to_le_bytes());
-        let answer = 1 + 4 + gen::IDENT_BYTES;
+        let answer = 1 + gen::answer(op::HELLO);
         let is_it = |reply: &[u8]| {
             reply.len() == 1 + answer && reply[1] == status::OK && reply[2..6] == hello[2..]
         };

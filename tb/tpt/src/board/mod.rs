@@ -38,8 +38,8 @@ pub const SIM: &str = "sim";
 pub struct Options {
     /// A serial port, or `sim`.
     pub port: PathBuf,
-    /// Bits per second.
-    pub baud: u32,
+    /// Bits per second of a serial port; `None`: those that boards have.
+    pub baud: Option<u32>,
     /// Scenario file; `None` for the built-in one.
     pub scenario: Option<PathBuf>,
     /// Requests in all; `None` as the scenario says.
@@ -71,15 +71,21 @@ fn open(options: &Options, seed: u64) -> Result<AnyLink> {
             options.port.display()
         );
     }
+    if sim && options.baud.is_some() {
+        bail!(
+            "--baud: the simulated board has {} baud; expected --baud only with a serial port",
+            sim::BAUD
+        );
+    }
+    let baud = options.baud.unwrap_or(sim::BAUD);
     let line: Box<dyn serial::Line> = if sim {
         Box::new(SimPort::open(&SimBoard::start(seed, options.noise)?)?)
     } else {
-        Box::new(Serial::open(&options.port, options.baud)?)
+        Box::new(Serial::open(&options.port, baud)?)
     };
     let time = SystemTime::now().duration_since(UNIX_EPOCH);
     // Any number that an earlier run has not used.
     let nonce = time.map_or(0, |t| t.as_nanos() as u32) ^ std::process::id();
-    let baud = if sim { sim::BAUD } else { options.baud };
     Ok(Link::start(line, baud, nonce)?)
 }
 

@@ -34,6 +34,8 @@ const LOG_QUEUES: (u8, u8) = (3, 4);
 const POLLS: u64 = 4000;
 /// Exchanges without any progress before requests are given up.
 const PATIENCE: u32 = 400;
+/// How often a `done` that is not taken is given again.
+const DONE_TRIES: u32 = 64;
 /// Requests of a client that are under way at a time, at most.
 const WINDOW: usize = 8;
 /// Beats of a client that are taken at a time, at most.
@@ -104,7 +106,7 @@ impl BoardPlatform {
         for (address, data) in pieces {
             let first = self.offset(*address, data.len())?;
             for (n, part) in data.chunks(CHUNK).enumerate() {
-                if !batch.has_room(5 + part.len(), 1) {
+                if !batch.has_room(gen::op::WRITE_MEM, part.len()) {
                     self.link.all(&batch).map_err(|error| self.failed(error))?;
                     batch = Batch::default();
                 }
@@ -244,7 +246,7 @@ struct Client {
     order: HashMap<u8, VecDeque<u16>>,
     next_tag: u16,
     /// Tags whose `done` is to be given.
-    ended: Vec<u16>,
+    ended: VecDeque<u16>,
 }
 
 /// The unit of a board behind a port.
@@ -262,6 +264,8 @@ pub struct BoardPort {
     tables: BTreeMap<u64, [u8; PAGE]>,
     faults: Vec<Range<u64>>,
     poisoned: Option<u64>,
+    /// How often a `done` was not taken, since one was.
+    refused: u32,
 }
 
 const PAGE: usize = 4096;
@@ -305,6 +309,7 @@ impl BoardTarget {
             tables: BTreeMap::new(),
             faults: Vec::new(),
             poisoned: None,
+            refused: 0,
         };
         port.reset(size)?;
         let host = Host::new(HostConfig {
@@ -490,7 +495,7 @@ impl BoardPort {
             let room = client.ended.len().min(WINDOW);
             for tag in client.ended.drain(..room) {
                 batch.done(n as u8, tag);
-                plan.push(Planned::Done);
+                plan.push(Planned::Done(n, tag));
             }
             if !client.flights.is_empty() {
                 batch.responses(n as u8, BEATS);
@@ -507,7 +512,7 @@ impl BoardPort {
                     self.clients.len()
                 )));
             };
-            if client.flights.len() >= WINDOW || !batch.has_room(2 + gen::REQ_BYTES, 1) {
+            if client.flights.len() >= WINDOW || !batch.has_room(gen::op::REQUEST, 0) {
                 break;
             }
             let tag = tag.unwrap_or_else(|| loop {
@@ -551,7 +556,10 @@ impl BoardPort {
         let mut moved = false;
         for (planned, reply) in plan.iter().zip(&replies) {
             match (planned, reply) {
-                (Planned::Done, Reply::Done(_)) => moved = true,
+                (Planned::Done(..), Reply::Done(_)) => {
+                    self.refused = 0;
+                    moved = true;
+                }
                 (Planned::Request, Reply::Done(_)) => {
                     accepted += 1;
                     moved = true;
@@ -563,6 +571,16 @@ impl BoardPort {
                     }
                 }
                 (Planned::Request, Reply::Refused(gen::status::BUSY)) => {}
+                (Planned::Done(client, tag), Reply::Refused(gen::status::BUSY)) => {
+                    self.refused += 1;
+                    if self.refused > DONE_TRIES {
+                        return Err(mismatch(format!(
+                            "client {client}: `done` of tag {tag} was not taken {} times; expected \
+                             a unit that takes it",
+                            self.refused
+                        )));
+                    }
+                }
                 (_, Reply::Refused(status)) => {
                     return Err(mismatch(format!(
                         "the board refuses an operation on a client: status {status}"
@@ -575,7 +593,13 @@ impl BoardPort {
                 }
             }
         }
-        // What was not accepted is sent again.
+        // What was not accepted is sent again. A refused operation is the last one that was done.
+        let refused = matches!(replies.last(), Some(Reply::Refused(_)));
+        for planned in plan[replies.len() - usize::from(refused)..].iter().rev() {
+            if let Planned::Done(client, tag) = planned {
+                self.clients[*client].ended.push_front(*tag);
+            }
+        }
         for (place, access, conditions, tag) in sent.into_iter().skip(accepted).rev() {
             let client = &mut self.clients[usize::from(access.client)];
             let tag_number = tag.unwrap_or_default();
@@ -651,7 +675,7 @@ impl BoardPort {
             }
             // The answer to a tag that was in use needs no `done`.
             if beat.syndrome != Syndrome::TagBusy {
-                state.ended.push(beat.tag);
+                state.ended.push_back(beat.tag);
             }
         }
         Ok(())
@@ -659,6 +683,7 @@ impl BoardPort {
 
     /// Gives all `done` that are due.
     fn give_done(&mut self) -> Result<(), TargetError> {
+        // A round gives one, or is refused, which it counts.
         while self.clients.iter().any(|client| !client.ended.is_empty()) {
             self.round(&mut VecDeque::new(), &mut [])?;
         }
@@ -709,7 +734,7 @@ impl BoardPort {
 /// What an operation of a round was for.
 #[derive(Debug, Clone, Copy)]
 enum Planned {
-    Done,
+    Done(usize, u16),
     Request,
     Beats(usize),
 }
@@ -793,7 +818,7 @@ impl Port for BoardPort {
         let client = usize::from(access.client);
         self.send(vec![(*access, Conditions::default(), None)], none)?;
         let kept = std::mem::take(&mut self.clients[client].ended);
-        let answers = self.send(vec![(*access, conditions, kept.last().copied())], none)?;
+        let answers = self.send(vec![(*access, conditions, kept.back().copied())], none)?;
         self.clients[client].ended.extend(kept);
         self.give_done()?;
         one(answers)

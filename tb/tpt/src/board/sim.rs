@@ -14,14 +14,14 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{fcntl_setfl, Mode, OFlags};
 use rustix::pty::{grantpt, openpt, ptsname, unlockpt, OpenptFlags};
-use tpt_verilated::{DutOptions, FlatDut, PortRef};
+use tpt_verilated::{DutOptions, FlatDut, PortRef, BOARD};
 
 use super::serial::{Line, LineError, Serial};
 
-/// Clock of the simulated board and speed of its line: the defaults of tpt_board.
-pub const CLOCK_HZ: u64 = 40_000_000;
-/// Bits per second.
-pub const BAUD: u32 = 3_000_000;
+/// Clock of the simulated board: that of the bitstream, from fpga/boards.toml.
+pub const CLOCK_HZ: u64 = BOARD.clock_hz as u64;
+/// Bits per second of its line, from fpga/rtl/tpt_board.sv.
+pub const BAUD: u32 = BOARD.baud;
 /// Name of the model.
 const MODEL: &str = "board";
 
