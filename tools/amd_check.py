@@ -185,6 +185,7 @@ def main():
 
 
 if __name__ == "__main__":
+    common.end_cleanly()
     try:
         sys.exit(main())
     except ToolError as error:

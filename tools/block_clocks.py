@@ -171,6 +171,7 @@ def main():
         print(f"{block}: {row['MHz']} MHz", flush=True)
         if args.paths:
             print("\n".join(row["path"]), flush=True)
+        del row["path"]
     if not rows:
         raise ToolError("no block of these is in this configuration")
     (OUT / f"{args.config}-blocks-alone.json").write_text(json.dumps(

@@ -104,7 +104,9 @@ def yosys(script, log, timeout, what):
 BLOCKS = [
     ("queues (tpt_fifo)", re.compile(r"^tpt_fifo\$")),
     ("registers (CSR)", re.compile(r"\.u_csr\b")),
+    ("command queue", re.compile(r"\.g_cmd_queue\b")),
     ("registration engine", re.compile(r"\.u_engine\b")),
+    ("windows of regions", re.compile(r"\.u_parent\b")),
     ("clients: order, tags, beats", re.compile(r"\.g_client\[")),
     ("MPT look-up, key decoder", re.compile(r"\.u_mpt\b")),
     ("check", re.compile(r"\.u_check\b")),
@@ -217,6 +219,7 @@ def main():
 
 
 if __name__ == "__main__":
+    common.end_cleanly()
     try:
         sys.exit(main())
     except ToolError as error:

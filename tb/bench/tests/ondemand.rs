@@ -1043,3 +1043,34 @@ fn changed_entries_of_encoding_checked() -> Result {
     }
     Ok(())
 }
+
+/// A wrong CHECKED entry is in the cache beside a good one, which has brought their line: what the
+/// check said of it is kept there, too.
+#[test]
+fn a_wrong_entry_of_a_cached_line() -> Result {
+    let mut rig = Rig::small()?;
+    let mut spec = Spec::new(START, 64 << 12, 12, PA).level(1);
+    spec.shape.encoding = Encoding::Checked;
+    let mr = rig.register(spec)?;
+    let mut list = mr.spec.list.clone();
+    for page in [21, 30] {
+        let entry = mr.table.entry_pa(page).expect("it has an entry");
+        let right = rig.host.mem.read_u64(entry);
+        // Another address: the two are in one page of the table.
+        rig.host.mem.write_u64(entry, right ^ 1 << 13);
+        list.set(page..page + 1, Page::Bad);
+    }
+    let golden = &mut rig.bench.golden;
+    golden.set_pages(mr.index, std::sync::Arc::new(list));
+    for (page, syndrome) in [
+        (20, Syndrome::Ok),
+        (21, Syndrome::MttBad),
+        (31, Syndrome::Ok),
+        (30, Syndrome::MttBad),
+        (20, Syndrome::Ok),
+    ] {
+        let request = mr.request(Op::LocalRead, START + (page << 12), 8);
+        rig.expect(0, request, syndrome)?;
+    }
+    Ok(())
+}
