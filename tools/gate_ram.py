@@ -3,10 +3,12 @@
 """Checks tb/gates/dp16kd.v, the model of the block RAM that tools/gate_sim.py simulates with.
 
 RAMs of every width (tb/gates/ram_shapes.sv) are synthesised to block RAM; Verilator simulates that
-netlist on the model beside the RTL, with random words (tb/gates/ram_tb.sv). In the same run faults
-are planted in copies of the model, one each; every one must be seen.
+netlist on the model beside the RTL, with random words (tb/gates/ram_tb.sv). In the same run the
+netlist stands on copies of the model too, each with a fault; every one must be seen.
 """
 
+import os
+import pathlib
 import re
 import shutil
 import sys
@@ -19,13 +21,11 @@ MODEL = ROOT / "tb/gates/dp16kd.v"
 SHAPES = ["rtl/tpt_ram_1r1w.sv", "tb/gates/ram_shapes.sv"]
 # Of the model: what it is, what to find, what to put there.
 FAULTS = (
-    ("halves of a wide word swapped", "{dib, dia}", "{dia, dib}"),
-    ("every byte enable is the first", "if (ada[b])", "if (ada[0])"),
-    ("a narrow word is written beside", "mem[ada >> LOW] <= dia",
-     "mem[(ada >> LOW) ^ 1] <= dia"),
-    ("the upper half is read for the lower", "W == 36 ? qb >> 18", "W == 36 ? qb"),
-    ("a bit of the address of a read is lost", "qb <= mem[adb >> LOW]",
-     "qb <= mem[adb[12:0] >> LOW]"),
+    ("the upper bit is that of the other half", "= {DIB17, DIB16", "= {DIA17, DIB16"),
+    ("every byte enable is the first one", "ada[i / 9]", "ada[0]"),
+    ("the word beside is written", "wa = ada[13:LOW];", "wa = ada[13:LOW] ^ 1;"),
+    ("the lower half is read for the upper one", "? q >> 18", "? q"),
+    ("a bit of the address of a read is lost", "ra = adb[13:LOW];", "ra = adb[12:LOW];"),
 )
 WIDTH = re.compile(r"\.DATA_WIDTH_([AB])\((?:32'[sd]+)?([0-9]+)")
 
@@ -107,12 +107,18 @@ def check(expand, timeout=600):
     copies.write_text(models(MODEL.read_text(encoding="utf-8"), text), encoding="utf-8")
     folder = WORK / "ram"
     shutil.rmtree(folder, ignore_errors=True)
-    step("build", [common.verilator(), "--binary", "-O3", "-j", "1", "-Wno-fatal", "-Wno-lint",
-                   "-Wno-style", "--x-initial", "unique", "--output-split", "2000",
-                   "--top-module", "ram_tb", "--Mdir", str(folder), "-MAKEFLAGS",
-                   "OPT_FAST=-O1 OPT_SLOW=-O0", str(copies), *SHAPES, "tb/gates/ram_tb.sv"],
-         timeout)
-    reads = verdict(step("run", [str(folder / "Vram_tb"), "+verilator+rand+reset+2"], timeout))
+    verilator = common.verilator()
+    step("build", [verilator, "--cc", "-O3", "-Wno-fatal", "-Wno-lint", "-Wno-style",
+                   "--x-initial", "unique", "--output-split", "20000", "--output-split-cfuncs",
+                   "500", "--top-module", "ram_tb", "--Mdir", str(folder), str(copies), *SHAPES,
+                   "tb/gates/ram_tb.sv"], timeout)
+    include = pathlib.Path(step("build", [verilator, "--getenv", "VERILATOR_ROOT"],
+                                timeout).strip()) / "include"
+    step("build", [*os.environ.get("CXX", "c++").split(), "-std=c++17", "-O1", "-w", "-pthread",
+                   f"-I{folder}", f"-I{include}", f"-I{include}/vltstd", "-o", str(folder / "ram_tb"),
+                   *map(str, sorted(folder.glob("*.cpp"))), "tb/gates/ram_tb.cpp",
+                   str(include / "verilated.cpp"), str(include / "verilated_threads.cpp")], timeout)
+    reads = verdict(step("run", [str(folder / "ram_tb")], timeout))
     known = widths(text)
     print(f"gate_ram: {reads} reads of RAMs of {', '.join(sorted(f'{a}/{b}' for a, b in known))} "
           f"bits, 0 differ, {len(FAULTS)} of {len(FAULTS)} planted faults found", flush=True)

@@ -330,7 +330,7 @@ impl Build {
         ]);
         // Of a netlist there is so much that the compiler must get it in small functions.
         command.args(match source {
-            Source::Netlist(_) => &["--output-split", "2000", "--output-split-cfuncs", "500"][..],
+            Source::Netlist(_) => &["--output-split", "20000", "--output-split-cfuncs", "500"][..],
             _ => &["--output-split", "12000", "--assert"][..],
         });
         if cfg!(feature = "trace") {
