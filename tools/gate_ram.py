@@ -115,7 +115,8 @@ def check(expand, timeout=600):
     include = pathlib.Path(step("build", [verilator, "--getenv", "VERILATOR_ROOT"],
                                 timeout).strip()) / "include"
     step("build", [*os.environ.get("CXX", "c++").split(), "-std=c++17", "-O1", "-w", "-pthread",
-                   f"-I{folder}", f"-I{include}", f"-I{include}/vltstd", "-o", str(folder / "ram_tb"),
+                   f"-I{folder}", f"-I{include}", f"-I{include}/vltstd",
+                   "-o", str(folder / "ram_tb"),
                    *map(str, sorted(folder.glob("*.cpp"))), "tb/gates/ram_tb.cpp",
                    str(include / "verilated.cpp"), str(include / "verilated_threads.cpp")], timeout)
     reads = verdict(step("run", [str(folder / "ram_tb")], timeout))

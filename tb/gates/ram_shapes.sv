@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// RAMs of the shapes that make Yosys use the block RAM in each of its widths. `ram_tb` compares this
-/// RTL with its netlist (tools/gate_ram.py).
+/// RAMs of the shapes that make Yosys use the block RAM in each of its widths. `ram_tb` compares
+/// this RTL with its netlist (tools/gate_ram.py).
 module ram_shapes (
   input  logic        clk_i,
   input  logic [3:0]  we_i,
