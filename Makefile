@@ -225,7 +225,6 @@ equiv-quick: setup ## the quick proofs, one planted fault each
 .PHONY: gate-sim
 gate-sim: setup ## replay recorded cases on the ECP5 netlist; then with a fault, which must be seen
 	$(PY) tools/gate_sim.py
-	$(PY) tools/gate_sim.py --mutant
 
 .PHONY: formal
 formal: setup ## formal proofs of tb/formal (docs/formal.md); ends with "formal: N proved, ..."

