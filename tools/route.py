@@ -140,7 +140,7 @@ def place_and_route(name, family, args):
     seconds, _ = run(
         [tool, "--device", route["device"], "--pdc", route["constraints"], "--seed", str(seed),
          "--json", str(netlist.relative_to(ROOT)), "--report", str(report.relative_to(ROOT)),
-         "--timing-allow-fail"],
+         "--router", route["router"], "--freq", str(route["clock_mhz"]), "--timing-allow-fail"],
         OUT / f"{name}-route.log", args.timeout, f"{name}: place and route")
     routed = json.loads(report.read_text())
     clocks = [clock["achieved"] for clock in routed["fmax"].values()]

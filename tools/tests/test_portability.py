@@ -275,6 +275,8 @@ class Families(unittest.TestCase):
             if "route" in family:
                 self.assertTrue((ROOT / family["route"]["constraints"]).exists(), name)
                 self.assertTrue((ROOT / family["route"]["requirements"]).exists(), name)
+                self.assertLessEqual({"tool", "device", "seed", "router", "clock_mhz"},
+                                     set(family["route"]), name)
 
     def test_unknown_families_are_refused(self):
         for args, text in ((["nope"], "there is no family nope"),
