@@ -57,6 +57,7 @@ STEPS = [
     Step("portability", [PY, "tools/route.py", "xcup", "--timeout", "900"], 1000, beside=True),
     Step("fusesoc", [PY, "tools/package_build.py", "--only", "fusesoc"], 300, beside=True),
     Step("formal", [PY, "tools/formal.py", "--quick"], 900, beside=True),
+    Step("block RAM model", [PY, "tools/gate_ram.py"], 400, beside=True),
     Step("build", [CARGO, "build", "--release", "--workspace", "--locked"], 1800),
     Step("test", [PY, "tools/run_tests.py", "--timeout", "1500"], 1600),
     Step("run", ["make", "--no-print-directory", "run"], 600),
