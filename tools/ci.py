@@ -145,5 +145,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.end_cleanly()
-    sys.exit(main())
+    common.program(main)

@@ -93,5 +93,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.end_cleanly()
-    sys.exit(main())
+    common.program(main)

@@ -63,6 +63,15 @@ def configs(root=ROOT):
         return tomllib.load(file)
 
 
+def configuration(name, root=ROOT):
+    """Parameters of a named configuration."""
+    known = configs(root)
+    if name not in known:
+        raise ToolError(f"there is no configuration {name} in rtl/configs.toml; there are "
+                        f"{', '.join(known)}")
+    return known[name]
+
+
 def file_list(root=ROOT, name="rtl/tpt.f"):
     """Source files of a list in order of compilation, relative to the root."""
     path = root / name
@@ -137,6 +146,15 @@ def end_cleanly():
             sys.exit(128 + number)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, stop)
+
+
+def program(main):
+    """Runs a tool: its exit code, or what the user can put right, behind the name of the tool."""
+    end_cleanly()
+    try:
+        sys.exit(main())
+    except ToolError as error:
+        sys.exit(f"{pathlib.Path(sys.argv[0]).stem}: {error}")
 
 
 class Result:

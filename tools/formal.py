@@ -33,7 +33,6 @@ import json
 import pathlib
 import re
 import shutil
-import sys
 import tomllib
 
 import common
@@ -525,8 +524,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.end_cleanly()
-    try:
-        sys.exit(main())
-    except ToolError as error:
-        sys.exit(f"formal: {error}")
+    common.program(main)

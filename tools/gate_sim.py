@@ -15,7 +15,6 @@ import argparse
 import os
 import pathlib
 import re
-import sys
 
 import common
 import gate_ram
@@ -53,15 +52,7 @@ def script(parameters, files, netlist):
     """What Yosys does: synthesis as tools/synth.py, cells to what their models say."""
     sets = " ".join(f"-G {key}={value}" for key, value in parameters.items())
     return (f"read_slang --threads 1 -D SYNTHESIS -I rtl --top tpt_top {sets} {' '.join(files)}; "
-            f"synth_ecp5 -top tpt_top; check -assert; {expand(netlist)}")
-
-
-def expand(netlist, top="tpt_top"):
-    """From cells of the ECP5 to Verilog that says what they do; block RAMs stay cells. Registers
-    lose the value that they have at power-up: as those of the RTL they start with any."""
-    return (f"techmap -wb -autoproc -map tb/gates/cells.v -map +/ecp5/cells_sim.v; "
-            f"hierarchy -top {top}; opt_clean; setattr -unset init w:*; stat; rename -hide; "
-            f"write_verilog -noattr {netlist}")
+            f"synth_ecp5 -top tpt_top; check -assert; {gate_ram.expand(netlist)}")
 
 
 def found(result):
@@ -133,11 +124,9 @@ def main():
     parser.add_argument("--timeout", type=int, default=3600, metavar="SECONDS",
                         help="for each of synthesis, build and simulation")
     args = parser.parse_args()
-    known = common.configs()
-    if args.config not in known:
-        raise ToolError(f"there is no configuration {args.config}; there are {', '.join(known)}")
+    common.configuration(args.config)
     WORK.mkdir(parents=True, exist_ok=True)
-    widths = gate_ram.check(expand)
+    widths = gate_ram.check()
     done = simulate(args, widths)
     if not done or args.mutant or args.netlist:
         return 0 if done else 1
@@ -149,8 +138,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.end_cleanly()
-    try:
-        sys.exit(main())
-    except ToolError as error:
-        sys.exit(f"gate_sim: {error}")
+    common.program(main)

@@ -14,7 +14,6 @@ RTL) and tb/regs/src/table.rs (the same for the testbench).
 import argparse
 import os
 import shutil
-import sys
 
 import common
 import csr
@@ -263,8 +262,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.end_cleanly()
-    try:
-        sys.exit(main())
-    except ToolError as error:
-        sys.exit(f"gen_csr: {error}")
+    common.program(main)

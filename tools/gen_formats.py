@@ -17,8 +17,8 @@ the listed parameters),
 
 import argparse
 import re
-import sys
 
+import common
 import csr
 from common import ROOT, ToolError
 
@@ -28,7 +28,7 @@ PAGES = ["docs/formats.md", "docs/registers.md", "docs/rules.md", "docs/integrat
          "docs/queues.md"]
 
 
-class PackageError(Exception):
+class PackageError(common.ToolError):
     """The package says something this tool cannot read, or contradicts itself."""
 
 
@@ -324,7 +324,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except (PackageError, ToolError) as error:
-        sys.exit(f"gen_formats: {error}")
+    common.program(main)

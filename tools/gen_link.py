@@ -9,8 +9,8 @@ fpga/rtl/tpt_link_pkg.sv.
 
 import argparse
 import re
-import sys
 
+import common
 import gen_formats
 from common import ROOT, ToolError
 
@@ -135,7 +135,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except (gen_formats.PackageError, ToolError) as error:
-        sys.exit(f"gen_link: {error}")
+    common.program(main)

@@ -11,7 +11,6 @@ configurations from rtl/configs.toml, the version from rtl/tpt_csr.rdl.
 
 import argparse
 import re
-import sys
 
 import common
 import csr
@@ -173,7 +172,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except ToolError as error:
-        sys.exit(f"gen_packages: {error}")
+    common.program(main)

@@ -9,8 +9,8 @@ the Rust module tb/driver/src/gen.rs.
 
 import argparse
 import re
-import sys
 
+import common
 from common import ROOT
 from gen_formats import PACKAGE, Package, PackageError, c_name, c_type
 
@@ -233,7 +233,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except PackageError as error:
-        sys.exit(f"gen_queue: {error}")
+    common.program(main)

@@ -22,7 +22,6 @@ import json
 import math
 import pathlib
 import re
-import sys
 from xml.sax.saxutils import escape
 
 from lxml import etree
@@ -557,8 +556,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.end_cleanly()
-    try:
-        sys.exit(main())
-    except ToolError as error:
-        sys.exit(f"ipxact: {error}")
+    common.program(main)

@@ -11,7 +11,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 
 import common
 from common import ROOT
@@ -129,4 +128,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    common.program(main)

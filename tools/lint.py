@@ -15,7 +15,6 @@ import argparse
 import concurrent.futures
 import re
 import shutil
-import sys
 import time
 
 import common
@@ -138,11 +137,7 @@ def jobs(names, only):
     """All checks: (kind, subject, function)."""
     files = common.file_list()
     known = common.configs()
-    for name in names:
-        if name not in known:
-            raise ToolError(f"there is no configuration {name} in rtl/configs.toml; "
-                            f"there are {', '.join(known)}")
-    chosen = {name: known[name] for name in (names or known)}
+    chosen = {name: common.configuration(name) for name in (names or known)}
     out = []
     if "style" in only:
         out.append(("style", "all sources", lint_style))
@@ -224,8 +219,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.end_cleanly()
-    try:
-        sys.exit(main())
-    except ToolError as error:
-        sys.exit(f"lint: {error}")
+    common.program(main)

@@ -20,7 +20,6 @@ import os
 import random
 import re
 import shutil
-import sys
 import time
 import tomllib
 
@@ -251,8 +250,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.end_cleanly()
-    try:
-        sys.exit(main())
-    except ToolError as error:
-        sys.exit(f"mutants: {error}")
+    common.program(main)

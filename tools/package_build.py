@@ -14,7 +14,6 @@ import os
 import pathlib
 import re
 import shutil
-import sys
 
 import common
 import gen_packages
@@ -130,10 +129,7 @@ def main():
     parser.add_argument("--config", default="small", metavar="NAME")
     parser.add_argument("--timeout", type=int, default=600, metavar="SECONDS", help="of each step")
     args = parser.parse_args()
-    known = common.configs()
-    if args.config not in known:
-        raise ToolError(f"there is no configuration {args.config} in rtl/configs.toml; there are "
-                        f"{', '.join(known)}")
+    common.configuration(args.config)
     problems = []
     for name in args.only or TOOLS:
         found = TOOLS[name](args.config, args.timeout)
@@ -146,8 +142,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.end_cleanly()
-    try:
-        sys.exit(main())
-    except ToolError as error:
-        sys.exit(f"package_build: {error}")
+    common.program(main)

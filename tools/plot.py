@@ -13,11 +13,10 @@ blocks-alone.json, that of tools/block_clocks.py.
 import argparse
 import json
 import math
-import re
-import sys
 
 from xml.sax.saxutils import escape
 
+import common
 from common import ROOT
 
 DATA = ROOT / "docs" / "data"
@@ -353,8 +352,7 @@ def main():
                        ("peers", peers_table(report)), ("area", area_table()),
                        ("commands", commands_table(report)), ("alone", alone_table()),
                        ("large", large_table())]:
-        page = re.sub(rf"(<!-- {mark} -->\n).*?(<!-- end {mark} -->)",
-                      lambda m, text=text: m[1] + text + "\n" + m[2], page, flags=re.S)
+        page = common.with_table(PAGE.name, page, mark, text)
     files[PAGE] = page
     stale = [path for path, text in files.items()
              if not path.exists() or path.read_text(encoding="utf-8") != text]
@@ -367,4 +365,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    common.program(main)

@@ -16,7 +16,6 @@ go to build/route/FAMILY.json.
 import argparse
 import concurrent.futures
 import json
-import sys
 import tomllib
 
 import common
@@ -157,11 +156,9 @@ def place_and_route(name, family, args):
 def measure(name, family, args):
     """Everything about one family: (figures, problems)."""
     config = args.config or family["config"]
-    known = common.configs()
-    if config not in known:
-        raise ToolError(f"there is no configuration {config} in rtl/configs.toml; there are "
-                        f"{', '.join(known)}")
-    parameters = {**known[config], **({} if args.config else family.get("parameters", {}))}
+    parameters = dict(common.configuration(config))
+    if not args.config:
+        parameters.update(family.get("parameters", {}))
     files = common.file_list()
     top = "tpt_top"
     if args.route and "route" not in family:
@@ -229,8 +226,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.end_cleanly()
-    try:
-        sys.exit(main())
-    except ToolError as error:
-        sys.exit(f"route: {error}")
+    common.program(main)

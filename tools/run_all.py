@@ -8,7 +8,6 @@ numbers. Prints every report; the last line is `mismatches: N`, the sum over all
 
 import argparse
 import re
-import sys
 
 import common
 
@@ -67,5 +66,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.end_cleanly()
-    sys.exit(main())
+    common.program(main)

@@ -7,10 +7,9 @@
 
 import argparse
 import json
-import sys
 
 import common
-from common import BUILD, ROOT, ToolError
+from common import BUILD, ROOT
 
 # What the summary shows: our word, the cell types of ECP5 that count.
 GROUPS = [
@@ -38,10 +37,8 @@ def main():
     parser.add_argument("--set", action="append", default=[], metavar="PARAMETER=VALUE")
     parser.add_argument("--timeout", type=int, default=1200, metavar="SECONDS")
     args = parser.parse_args()
-    known = common.configs()
-    if args.config not in known:
-        raise ToolError(f"there is no configuration {args.config}; there are {', '.join(known)}")
-    parameters = dict(known[args.config]) if args.top == "tpt_top" else {}
+    whole = common.configuration(args.config)
+    parameters = dict(whole) if args.top == "tpt_top" else {}
     parameters.update(item.split("=", 1) for item in args.set)
     out = BUILD / "synth"
     out.mkdir(parents=True, exist_ok=True)
@@ -70,8 +67,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.end_cleanly()
-    try:
-        sys.exit(main())
-    except ToolError as error:
-        sys.exit(f"synth: {error}")
+    common.program(main)

@@ -12,7 +12,6 @@ everything that is proved must stand in the plan.
 
 import argparse
 import re
-import sys
 import tomllib
 
 import common
@@ -173,8 +172,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.end_cleanly()
-    try:
-        sys.exit(main())
-    except ToolError as error:
-        sys.exit(f"testplan: {error}")
+    common.program(main)

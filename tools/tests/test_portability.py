@@ -15,6 +15,7 @@ TOOLS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOOLS))
 
 import amd_check  # noqa: E402
+import block_clocks  # noqa: E402
 import common  # noqa: E402
 import fmax  # noqa: E402
 import gen_packages  # noqa: E402
@@ -248,6 +249,47 @@ class Vivado(Copy):
 
     def test_tcl_lists(self):
         self.assertEqual(amd_check.words("a {b {c d}} {} e"), ["a", "b {c d}", "", "e"])
+
+
+class BlockClocks(unittest.TestCase):
+    """tools/block_clocks.py: the clock of a block alone."""
+
+    LIST = ("module tpt_x$tpt_top.u_core.u_x\ninput [0:0] clk_i\ninput [7:0] in_i\n"
+            "output [3:0] out_o\nendmodule\n")
+
+    def test_ports_are_all_read_or_refused(self):
+        self.assertEqual(block_clocks.ports(self.LIST),
+                         [("input", "[0:0]", "clk_i"), ("input", "[7:0]", "in_i"),
+                          ("output", "[3:0]", "out_o")])
+        for lie, text in ((self.LIST.replace("in_i", "\\in.i"), "cannot be read"),
+                          (self.LIST.replace("input [7:0]", "inout [7:0]"), "cannot be read"),
+                          (self.LIST.replace("clk_i", "clock"), "no clock to measure")):
+            with self.assertRaisesRegex(common.ToolError, text):
+                block_clocks.ports(lie)
+
+    def test_every_port_is_in_the_wrapper(self):
+        text = fmax.enclosed("alone", ("", ()), block_clocks.ports(self.LIST), "\\x u_block")
+        self.assertIn(".in_i(in_i)", text)
+        self.assertIn(".out_o(out_o)", text)
+        self.assertNotIn("rst_nq)", text)
+
+    def test_the_slowest_path_is_the_one_that_is_told(self):
+        def path(start, end, *delays):
+            where = {"cell": "c", "port": "p"}
+            return {"from": start, "to": end, "path": [
+                {"delay": delay, "type": "logic", "from": where, "to": where}
+                for delay in delays]}
+        clock = "posedge clk"
+        report = {"critical_paths": [path("<async>", clock, 99), path(clock, clock, 1, 2),
+                                     path(clock, clock, 4)]}
+        self.assertEqual(block_clocks.slowest(report), ["  4.00 ns logic     c.p "])
+
+    def test_what_is_not_there_is_refused(self):
+        for args, text in ((["--only", "tpt_none"], "there is no block tpt_none"),
+                           (["--config", "none"], "there is no configuration none")):
+            result = common.run([sys.executable, str(TOOLS / "block_clocks.py"), *args], 60)
+            self.assertEqual(result.code, 1, result.output)
+            self.assertIn("block_clocks: " + text, result.output)
 
 
 class Families(unittest.TestCase):
