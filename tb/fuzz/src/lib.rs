@@ -21,11 +21,11 @@ use tpt_golden::erdma::RegMr;
 use tpt_golden::queue;
 use tpt_golden::types::{Beat, Command, Completion, Done, Encoding, Request};
 
-/// A target: its name, and what it does with bytes.
-pub type Target1 = (&'static str, fn(&[u8]));
+/// A fuzz target: its name, and what it does with bytes.
+pub type FuzzTarget = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: &[Target1] = &[
+pub const TARGETS: &[FuzzTarget] = &[
     ("objects", objects),
     ("scenario", scenario),
     ("trace", trace),

@@ -186,7 +186,7 @@ fn seed() -> u64 {
 }
 
 /// Calls a target in a thread of its own; `Err`: what it panicked with, or that it does not end.
-fn call(target: fn(&[u8]), data: &[u8]) -> Result<(), String> {
+fn call(target: fn(&[u8]), data: &[u8], patience: Duration) -> Result<(), String> {
     let (done, ended) = mpsc::channel();
     let data = data.to_vec();
     let thread = std::thread::Builder::new().spawn(move || {
@@ -194,11 +194,9 @@ fn call(target: fn(&[u8]), data: &[u8]) -> Result<(), String> {
         let _ = done.send(());
     });
     let thread = thread.map_err(|error| error.to_string())?;
-    match ended.recv_timeout(PATIENCE) {
+    match ended.recv_timeout(patience) {
         Ok(()) => Ok(()),
-        Err(mpsc::RecvTimeoutError::Timeout) => {
-            Err(format!("not done after {} s", PATIENCE.as_secs()))
-        }
+        Err(mpsc::RecvTimeoutError::Timeout) => Err(format!("not done after {patience:?}")),
         Err(mpsc::RecvTimeoutError::Disconnected) => match thread.join() {
             Ok(()) => Ok(()),
             Err(panic) => Err(panic
@@ -231,7 +229,7 @@ fn smoke(name: &str, target: fn(&[u8]), seeds: &[Vec<u8>]) -> Result<(), (String
         data
     };
     for data in seeds {
-        call(target, data).map_err(|why| (why, data.clone()))?;
+        call(target, data, PATIENCE).map_err(|why| (why, data.clone()))?;
     }
     let input = (
         any::<Index>(),
@@ -241,7 +239,7 @@ fn smoke(name: &str, target: fn(&[u8]), seeds: &[Vec<u8>]) -> Result<(), (String
     let mut runner =
         TestRunner::new_with_rng(settings, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
     let result = runner.run(&input, |(from, other, changes)| {
-        call(target, &make(&from, &other, &changes)).map_err(TestCaseError::fail)
+        call(target, &make(&from, &other, &changes), PATIENCE).map_err(TestCaseError::fail)
     });
     match result {
         Ok(()) => Ok(()),
@@ -284,6 +282,16 @@ fn a_parser_that_panics_is_found() {
     };
     assert!(why.contains("two dashes"), "{why}");
     assert_eq!(data.iter().filter(|byte| **byte == b'-').count(), 2);
+}
+
+/// A planted fault: it does not come back.
+#[test]
+fn a_parser_that_does_not_end_is_found() {
+    fn lie(_: &[u8]) {
+        std::thread::sleep(Duration::from_secs(5));
+    }
+    let told = call(lie, &[], Duration::from_millis(20));
+    assert_eq!(told, Err("not done after 20ms".to_owned()));
 }
 
 /// The list of the programs is that of the targets.

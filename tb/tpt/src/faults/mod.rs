@@ -320,7 +320,7 @@ impl Campaign {
         for class in self.too_often_known() {
             let _ = writeln!(
                 text,
-                "\nmust not be: more than {} and a {}th of \"{class}\" are known findings",
+                "\nmust not be: more than {} and one in {} of \"{class}\" are known findings",
                 KNOWN.0, KNOWN.1
             );
         }
@@ -634,7 +634,7 @@ mod tests {
         assert!(!lie.is_good());
         assert!(lie
             .text()
-            .contains("must not be: more than 3 and a 8th of \"MPT stale\""));
+            .contains("must not be: more than 3 and one in 8 of \"MPT stale\""));
     }
 
     /// A planted lie: faults of a class that must be found, none of which anything has met.
