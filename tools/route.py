@@ -26,8 +26,6 @@ from common import BUILD, ROOT, ToolError
 FAMILIES = "fpga/families.toml"
 OUT = BUILD / "route"
 LATCHES = ("$_DLATCH_P_", "$_DLATCH_N_", "$dlatch", "LDCE", "LDPE")
-# Nexus: what the first cell of a carry chain looks like: its carry does not depend on its CIN.
-CARRY_HEAD = ("0xFFFF", "0x00AA")
 
 
 def families(root=ROOT):
@@ -63,29 +61,6 @@ def bounds_problems(family, found, bounds):
             problems.append(f"{family}: {found[word]} {word}, must be {least} to {most} "
                             f"({FAMILIES})")
     return problems
-
-
-def free_carry_heads(module):
-    """Takes constants off the carry-in of the first cells of Nexus carry chains; how many.
-
-    Yosys maps a chain with a first cell whose CIN is open, since its carry comes from its data
-    inputs. ABC9 then ties that CIN to 0, and nextpnr-nexus refuses a CIN that is no carry
-    (YosysHQ/yosys, numbers 4081 and 5639). A constant CIN at any other cell would mean something.
-    """
-    cells = module["cells"]
-    lows = {cell["connections"]["Z"][0] for cell in cells.values() if cell["type"] == "VLO"}
-    number = 0
-    for name, cell in cells.items():
-        carry = cell["connections"].get("CIN", []) if cell["type"] == "CCU2" else []
-        if not carry or carry[0] not in lows | {"0"}:
-            continue
-        inits = tuple(cell["parameters"][key] for key in ("INIT0", "INIT1"))
-        if inits != CARRY_HEAD:
-            raise ToolError(f"the carry-in of {name} is 0, and the cell is no head of a chain: "
-                            f"INIT0 and INIT1 are {inits}, of a head they are {CARRY_HEAD}")
-        del cell["connections"]["CIN"]
-        number += 1
-    return number
 
 
 def beat(what):
@@ -130,10 +105,6 @@ def place_and_route(name, family, args):
         raise ToolError(f"{route['tool']} is not installed: .venv/bin/pip install -r "
                         f"{route['requirements']}, or `make route`, which does it") from error
     netlist = OUT / f"{name}-netlist.json"
-    text = json.loads(netlist.read_text())
-    if free_carry_heads(text["modules"]["tpt_fmax"]):
-        netlist.write_text(json.dumps(text))
-    del text
     report = OUT / f"{name}-report.json"
     seed = args.seed if args.seed is not None else route["seed"]
     seconds, _ = run(

@@ -327,22 +327,6 @@ class Families(unittest.TestCase):
             self.assertEqual(result.code, 1)
             self.assertIn(text, result.output)
 
-    def carry(self, **more):
-        """A netlist with a carry cell whose CIN is 0."""
-        return {"cells": {
-            "low": {"type": "VLO", "connections": {"Z": [7]}},
-            "head": {"type": "CCU2", "connections": {"CIN": [7], "COUT": [8]},
-                     "parameters": {"INIT0": "0xFFFF", "INIT1": "0x00AA", **more}},
-            "next": {"type": "CCU2", "connections": {"CIN": [8]}, "parameters": {}}}}
-
-    def test_heads_of_carry_chains(self):
-        module = self.carry()
-        self.assertEqual(route.free_carry_heads(module), 1)
-        self.assertNotIn("CIN", module["cells"]["head"]["connections"])
-        self.assertEqual(module["cells"]["next"]["connections"]["CIN"], [8])
-        with self.assertRaisesRegex(common.ToolError, "carry-in of head is 0"):
-            route.free_carry_heads(self.carry(INIT0="0x96AA"))
-
     def test_the_wrapper_has_all_it_needs(self):
         source = (ROOT / gen_packages.TOP).read_text()
         changed = source.replace("NumClients  = 2,", "NumClients  = 3,")
