@@ -26,6 +26,9 @@ use crate::BenchError;
 use steps::Step;
 use world::World;
 
+/// Milliseconds after which a failing sequence is told as far as it is shrunk.
+const SHRINK_MS: u32 = 60_000;
+
 /// What sequences are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mix {
@@ -33,6 +36,8 @@ pub enum Mix {
     All,
     /// Much paging: regions whose pages come and go under traffic.
     Paging,
+    /// Much traffic: short accesses without a break.
+    Traffic,
 }
 
 /// Sequences to run.
@@ -153,6 +158,7 @@ impl Run {
         let step = match self.mix {
             Mix::All => steps::step().boxed(),
             Mix::Paging => steps::paging_step().boxed(),
+            Mix::Traffic => steps::traffic_step().boxed(),
         };
         (
             any::<u64>(),
@@ -168,6 +174,7 @@ impl Run {
             cases: self.cases,
             failure_persistence: None,
             max_shrink_iters: self.shrink,
+            max_shrink_time: SHRINK_MS,
             ..ProptestConfig::default()
         };
         TestRunner::new_with_rng(settings, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes))
@@ -281,7 +288,8 @@ impl Episode {
         let config = configs.get(pick).copied().unwrap_or(Config::Small);
         let mix = match rng.below(4) {
             0 => Mix::Paging,
-            _ => Mix::All,
+            1 => Mix::All,
+            _ => Mix::Traffic,
         };
         Self {
             run: Run {

@@ -111,6 +111,11 @@ pub(super) enum Step {
         count: u8,
         seed: u16,
     },
+    /// Very many short accesses, as fast as they are taken.
+    Flood {
+        count: u16,
+        seed: u16,
+    },
     Ready {
         client: u8,
         pattern: u8,
@@ -265,6 +270,23 @@ pub(super) fn paging_step() -> impl Strategy<Value = Step> {
         3 => (1u16..300).prop_map(Step::Run),
         1 => (0u8..8, any::<bool>())
             .prop_map(|(policy, queue)| Step::Faults { policy, queue }),
+    ]
+}
+
+/// Steps with much traffic: short accesses without a break, while regions come and go.
+pub(super) fn traffic_step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => step(),
+        3 => region_step().prop_map(Step::Register),
+        1 => any::<u8>().prop_map(Step::Deregister),
+        1 => (any::<u8>(), 0u8..8, region_step())
+            .prop_map(|(which, flags, region)| Step::Reregister { which, flags, region }),
+        // The host answers page faults, and clients take what comes: so that traffic flows again.
+        1 => (3u8..6, any::<bool>())
+            .prop_map(|(policy, queue)| Step::Faults { policy, queue }),
+        1 => (0u8..4, 0u8..2).prop_map(|(client, pattern)| Step::Ready { client, pattern }),
+        1 => (0u8..4, 0u8..2).prop_map(|(client, policy)| Step::Done { client, policy }),
+        10 => (100u16..3000, any::<u16>()).prop_map(|(count, seed)| Step::Flood { count, seed }),
     ]
 }
 

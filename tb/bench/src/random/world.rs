@@ -727,32 +727,11 @@ impl World {
             Step::Burst { count, seed } => {
                 let mut rng = Rng::new(u64::from(*seed));
                 for _ in 0..*count {
-                    let random = rng.next_u64();
-                    let byte = |n: u32| (random >> (8 * n)) as u8;
-                    let client = self.client(byte(7));
-                    if self.rig.bench.requests_pending(client) >= MOST_REQUESTS {
-                        continue;
-                    }
-                    // Mostly right ones.
-                    let wrong = if byte(1) < 16 { byte(2) % 4 } else { 15 };
-                    let place = if byte(3) < 20 {
-                        byte(4) % 12
-                    } else {
-                        [0, 1, 2, 9][(byte(4) % 4) as usize]
-                    };
-                    let request = self.request(
-                        byte(0),
-                        byte(5) % 8,
-                        byte(6) % 64,
-                        place,
-                        [1, 2, 2, 4, 4, 5, 6, 7][(byte(2) >> 5) as usize],
-                        wrong,
-                    );
-                    if let Some(request) = request {
-                        self.issue(client, request);
-                    }
+                    let lens = [1, 2, 2, 4, 4, 5, 6, 7];
+                    self.issue_random(&mut rng, [0, 1, 2, 3, 4, 5, 6, 7], lens, MOST_REQUESTS);
                 }
             }
+            Step::Flood { count, seed } => self.flood(*count, u64::from(*seed))?,
             Step::Ready { client, pattern } => {
                 let pattern = Self::pattern(*pattern);
                 self.rig
@@ -964,6 +943,54 @@ impl World {
             ..CommandExtra::default()
         };
         self.post(command, extra, pending);
+    }
+
+    /// Issues a random access, mostly a right one, with one of these codes of operations and of
+    /// lengths of [`World::request`]; not if its client has `most` or more pending. Says whether it
+    /// did.
+    fn issue_random(&mut self, rng: &mut Rng, ops: [u8; 8], lens: [u8; 8], most: usize) -> bool {
+        let random = rng.next_u64();
+        let byte = |n: u32| (random >> (8 * n)) as u8;
+        let client = self.client(byte(7));
+        if self.rig.bench.requests_pending(client) >= most {
+            return false;
+        }
+        let wrong = if byte(1) < 16 { byte(2) % 4 } else { 15 };
+        let place = if byte(3) < 20 {
+            byte(4) % 12
+        } else {
+            [0, 1, 2, 9][(byte(4) % 4) as usize]
+        };
+        let len = lens[(byte(2) >> 5) as usize];
+        let op = ops[usize::from(byte(5) % 8)];
+        let request = self.request(byte(0), op, byte(6) % 64, place, len, wrong);
+        if let Some(request) = request {
+            self.issue(client, request);
+        }
+        true
+    }
+
+    /// Issues `count` short accesses as room becomes free; gives up when nothing moves.
+    fn flood(&mut self, count: u16, seed: u64) -> Result {
+        const MOST_PENDING: usize = 64;
+        const CLOCKS: u64 = 16;
+        const MOST_IDLE: u32 = 20;
+        let mut rng = Rng::new(seed);
+        // Rarely a FLUSH, whose rights few regions have.
+        let ops = [0, 0, 1, 2, 2, 3, 4, 5 + (seed % 3) as u8];
+        let lens = [0, 1, 1, 2, 2, 2, 3, 4];
+        let mut left = count;
+        let mut idle = 0;
+        while left > 0 && idle < MOST_IDLE {
+            let before = left;
+            while left > 0 && self.issue_random(&mut rng, ops, lens, MOST_PENDING) {
+                left -= 1;
+            }
+            idle = if left == before { idle + 1 } else { 0 };
+            self.rig.run(CLOCKS)?;
+            self.pump();
+        }
+        Ok(())
     }
 
     fn client(&self, n: u8) -> usize {
