@@ -18,6 +18,8 @@ PY := .venv/bin/python
 CONFIG ?= default
 # Mutants that `make mutants-quick` tries.
 MUTANTS ?= 4
+# Mutants of `make mutation`.
+MUTATIONS ?= 500
 # Faults of `make faults`.
 FAULTS ?= 10000
 # Length of `make soak`; numbers of the episodes of `make soak` and `make campaign`; how many at a
@@ -213,6 +215,14 @@ mutants-run: setup ## plant a mutant of each rule of the check; `make run` must 
 .PHONY: mutants-quick
 mutants-quick: setup ## the same with a few of them (MUTANTS=4 SEED=1)
 	$(PY) tools/mutants.py --sample $(MUTANTS) --seed $(SEED)
+
+.PHONY: mutation
+mutation: setup ## change cells of the unit one at a time; the tests must notice (MUTATIONS=500 SEED=1)
+	$(PY) tools/mutation.py --mutants $(MUTATIONS) --seed $(SEED) --jobs $(JOBS)
+
+.PHONY: coverage
+coverage: setup ## lines, branches, cover points and judged cases of all tests (TOGGLE=1: bits, too)
+	$(PY) tools/coverage.py $(if $(filter 1,$(TOGGLE)),--toggle)
 
 .PHONY: equiv
 equiv: setup ## prove leaf logic, check and netlists equal; find the faults planted in each

@@ -171,11 +171,13 @@ class Result:
         return self.code == 0
 
 
-def run(command, timeout, cwd=ROOT, env=None, log=None, echo=False, heartbeat=None, beat=60):
+def run(command, timeout, cwd=ROOT, env=None, log=None, echo=False, heartbeat=None, beat=60,
+        until=None):
     """Runs a command in a process group of its own, which is killed when the time is over.
 
     Output goes to `log` (a path) as it comes, to the terminal if `echo`. `heartbeat(seconds,
-    last line)` is called every `beat` seconds.
+    last line)` is called every `beat` seconds. A line that matches `until` (a compiled expression)
+    ends it: more need not be known.
     """
     start = time.monotonic()
     main = threading.current_thread() is threading.main_thread()
@@ -208,6 +210,8 @@ def run(command, timeout, cwd=ROOT, env=None, log=None, echo=False, heartbeat=No
             if echo:
                 sys.stdout.write(line)
                 sys.stdout.flush()
+            if until and until.search(line):
+                _end([process], signal.SIGKILL)
 
     thread = threading.Thread(target=reader, daemon=True)
     thread.start()

@@ -3,8 +3,9 @@
 //!
 //! * One model of `tpt_top` per configuration of `rtl/configs.toml` (`TPT_CONFIGS=small,default`
 //!   restricts them), and one per small top of [`FLAT_TOPS`].
-//! * `TPT_NETLIST=netlist.v` builds `tpt_top` from that file instead of the RTL (`tools/gate_sim.py`):
-//!   for one configuration, whose netlist it is; and no flat top.
+//! * `TPT_NETLIST=netlist.v` builds `tpt_top` from that file instead of the RTL: for one
+//!   configuration, whose netlist it is; and no flat top. It is of gates (`tools/gate_sim.py`), or,
+//!   with `TPT_MUTANTS=1`, of words, with assertions and faults to choose (`tools/mutation.py`).
 //! * What Verilator wrote is found by listing its directory, never by fixed names.
 //! * A model whose C++ text has not changed is not compiled again.
 
@@ -51,6 +52,9 @@ const DEFAULTS: [(&str, &[&str]); 2] = [
 const BOARD: (&str, &str, &str) = ("board", "tpt_board", "ulx3s");
 /// Its sources beside those of the unit.
 const BOARD_FILES: &str = "fpga/rtl/board.f";
+
+/// Cover points of the insides of the blocks, for the feature `cov`.
+const COVER_POINTS: &str = "tb/verilated/sv/cover.sv";
 
 /// Oldest Verilator that is known to accept the RTL.
 const OLDEST: (u32, u32) = (5, 20);
@@ -232,13 +236,17 @@ enum Source<'a> {
     Beside(&'a Path),
     /// The RTL, and further arguments: files beside it.
     Files(&'a [OsString]),
-    /// A netlist of tpt_top, and models of the cells that it still has.
-    Netlist(&'a Path),
+    /// A netlist of tpt_top of gates, and models of the cells that it still has.
+    Gates(&'a Path),
+    /// A netlist of tpt_top of words, with assertions.
+    Words(&'a Path),
 }
 
 struct Build {
     /// The netlist to be built instead of the RTL.
     netlist: Option<PathBuf>,
+    /// The netlist is of words and has assertions.
+    words: bool,
     /// The workspace.
     root: PathBuf,
     /// This crate.
@@ -261,6 +269,8 @@ impl Build {
         println!("cargo:rerun-if-env-changed=VERILATOR_ROOT");
         println!("cargo:rerun-if-env-changed=TPT_CONFIGS");
         println!("cargo:rerun-if-env-changed=TPT_NETLIST");
+        println!("cargo:rerun-if-env-changed=TPT_MUTANTS");
+        println!("cargo:rerun-if-env-changed=TPT_TOGGLE");
         // Two copies of the sources may share a target folder: each names itself.
         println!("cargo:rerun-if-env-changed=TPT_TREE");
         let (verilator, root_wanted) = find_verilator(&root);
@@ -274,6 +284,7 @@ impl Build {
         let netlist = env::var_os("TPT_NETLIST").filter(|path| !path.is_empty());
         Self {
             netlist: netlist.map(PathBuf::from),
+            words: env::var_os("TPT_MUTANTS").is_some_and(|value| value == "1"),
             root,
             dir,
             out,
@@ -303,7 +314,13 @@ impl Build {
             .map(|(name, value)| format!("-G{name}={value}"))
             .collect();
         let mut model = match &self.netlist {
-            Some(netlist) => self.verilate(&config.name, "tpt_top", Source::Netlist(netlist), &[]),
+            Some(netlist) => {
+                let source = match self.words {
+                    true => Source::Words(netlist),
+                    false => Source::Gates(netlist),
+                };
+                self.verilate(&config.name, "tpt_top", source, &[])
+            }
             None => self.verilate(&config.name, "tpt_top", Source::Rtl, &parameters),
         };
         model.clients = config.clients();
@@ -377,14 +394,19 @@ impl Build {
         ]);
         // Of a netlist there is so much that the compiler must get it in small functions.
         command.args(match source {
-            Source::Netlist(_) => &["--output-split", "20000", "--output-split-cfuncs", "500"][..],
+            Source::Gates(_) => &["--output-split", "20000", "--output-split-cfuncs", "500"][..],
             _ => &["--output-split", "12000", "--assert"][..],
         });
         if cfg!(feature = "trace") {
             command.args(["--trace-fst", "--trace-structs"]);
         }
-        if cfg!(feature = "cov") {
-            command.args(["--coverage-line", "--coverage-user"]);
+        let covered =
+            cfg!(feature = "cov") && !matches!(source, Source::Gates(_) | Source::Words(_));
+        if covered {
+            command.args(["--coverage-line", "--coverage-user", COVER_POINTS]);
+            if env::var_os("TPT_TOGGLE").is_some_and(|value| value == "1") {
+                command.arg("--coverage-toggle");
+            }
         }
         command.args(["--top-module", top, "--prefix", &class]);
         command.arg("--Mdir").arg(&dir);
@@ -403,9 +425,12 @@ impl Build {
             Source::Beside(source) => {
                 command.args(["-f", "rtl/tpt.f"]).arg(source);
             }
-            Source::Netlist(netlist) => {
+            Source::Gates(netlist) => {
                 command.args(["-Wno-lint", "-Wno-style", "tb/gates/dp16kd.v"]);
                 command.arg(netlist);
+            }
+            Source::Words(netlist) => {
+                command.args(["-Wno-lint", "-Wno-style"]).arg(netlist);
             }
         }
         let output = command
@@ -515,7 +540,11 @@ impl Build {
                     .iter()
                     .filter(|file| level_of(file) == level)
                     .collect();
-                let most = if self.netlist.is_some() { 1 } else { 3 };
+                let most = if self.netlist.is_some() && !self.words {
+                    1
+                } else {
+                    3
+                };
                 let mut compiler = self.compiler(level.min(most));
                 objects.extend(
                     compiler

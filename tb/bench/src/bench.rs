@@ -28,6 +28,7 @@ pub use queue::QueueConfig;
 
 use crate::axi::{AxiConfig, AxiMem};
 use crate::client::{Client, DonePolicy, Issue, Outcome, Queued, Tag, Ticket};
+use crate::cover::Cover;
 use crate::error::BenchError;
 use crate::rng::{Gate, Pattern, Rng};
 
@@ -97,8 +98,6 @@ pub struct BenchOptions {
     pub waves: Option<PathBuf>,
     /// Record waves only from this clock on (and to `waves`).
     pub waves_from: u64,
-    /// Coverage file, see [`DutOptions`].
-    pub coverage: Option<PathBuf>,
     /// Behaviour of the memory.
     pub axi: AxiConfig,
     /// Clocks without any progress after which a wait gives up.
@@ -114,7 +113,6 @@ impl Default for BenchOptions {
             seed: 1,
             waves: None,
             waves_from: 0,
-            coverage: None,
             axi: AxiConfig::default(),
             patience: 50_000,
             stop_at_mismatch: true,
@@ -355,6 +353,7 @@ pub struct Bench {
     doubts: Vec<Doubt>,
     mismatches: Vec<BenchError>,
     port_error: Option<BenchError>,
+    cover: Option<Cover>,
     /// Numbers since the start.
     pub stats: Stats,
 }
@@ -385,7 +384,6 @@ impl Bench {
         let dut_options = DutOptions {
             seed: options.seed,
             waves: whole,
-            coverage: options.coverage.clone(),
         };
         let dut = Dut::new(options.config, &dut_options)?;
         let unit = UnitConfig::default();
@@ -434,6 +432,7 @@ impl Bench {
             doubts: Vec::new(),
             mismatches: Vec::new(),
             port_error: None,
+            cover: Cover::new(),
             stats: Stats::default(),
         };
         bench.reset(mem)?;
@@ -1211,6 +1210,13 @@ impl Bench {
         self.stats.by_syndrome[usize::from(beat.syndrome.code())] += 1;
         self.stats.by_op[usize::from(live.request.op & 7)] += 1;
         self.stats.request_clocks += now - live.accepted;
+        if let Some(cover) = &mut self.cover {
+            let index = self.golden.keys().decode(live.request.key).1;
+            let named = live.planted.as_ref().or_else(|| self.golden.current(index));
+            let reached = live.candidates.last().and_then(|c| c.reached.as_deref());
+            let (named, syndrome) = (named.map(Arc::as_ref), beat.syndrome);
+            cover.answer(&live.request, syndrome, named, reached);
+        }
         if live.conditions.tag_busy {
             let doubled = &mut self.clients[c].doubled;
             if let Some(place) = doubled.iter().position(|tag| *tag == live.request.tag) {
@@ -1367,6 +1373,9 @@ impl Bench {
             self.recent.pop_front();
         }
         self.recent.push_back((now, command, completion));
+        if let Some(cover) = &mut self.cover {
+            cover.command(&command, &completion);
+        }
         if !Self::silent(&self.posted[place]) {
             self.finished.push_back(Finished {
                 completion,

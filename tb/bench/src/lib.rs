@@ -26,6 +26,7 @@
 pub mod axi;
 mod bench;
 mod client;
+mod cover;
 pub mod driver;
 mod error;
 pub mod paging;

@@ -85,6 +85,9 @@ class Holder : public Base {
     Verilated::threadContextp(&ctx_);
     close_waves();
     model_->final();
+#if VM_COVERAGE
+    tpt_add_coverage(ctx_.coveragep());
+#endif
     model_.reset();
     // Later runtime calls of this thread must not find a context that is gone.
     Verilated::threadContextp(Verilated::defaultContextp());
@@ -109,16 +112,6 @@ class Holder : public Base {
 #if VM_TRACE_FST
     if (waves_) waves_->close();
     waves_.reset();
-#endif
-  }
-
-  bool write_coverage(rust::Str path) const override {
-#if VM_COVERAGE
-    const_cast<VerilatedContext&>(ctx_).coveragep()->write(std::string(path).c_str());
-    return true;
-#else
-    (void)path;
-    return false;
 #endif
   }
 

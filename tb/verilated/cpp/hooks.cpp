@@ -2,9 +2,19 @@
 #include "hooks.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 #include "verilated.h"
+#if VM_COVERAGE
+#include <unistd.h>
+
+#include <fstream>
+#include <map>
+#include <mutex>
+
+#include "verilated_cov.h"
+#endif
 
 TptReport& tpt_report() {
   static thread_local TptReport report;
@@ -44,3 +54,60 @@ void vl_stop(const char* file, int line, const char*) VL_MT_UNSAFE { fail(file, 
 void vl_fatal(const char* file, int line, const char*, const char* message) VL_MT_UNSAFE {
   fail(file, line, message);
 }
+
+// Number of the fault that a netlist of tools/mutation.py is to have: 0 is none.
+extern "C" int tpt_mutant() {
+  const char* text = std::getenv("TPT_MUTANT");
+  return text ? std::atoi(text) : 0;
+}
+
+#if VM_COVERAGE
+namespace {
+const char* coverage_dir() {
+  const char* dir = std::getenv("TPT_COVERAGE_DIR");
+  return dir && *dir ? dir : nullptr;
+}
+
+/// Counters of all models of this process by their keys; they are written when it ends.
+class Totals {
+ public:
+  ~Totals() {
+    const char* dir = coverage_dir();
+    if (!dir || counts_.empty()) return;
+    std::ofstream out(name(dir) + ".dat");
+    out << "# SystemC::Coverage-3\n";
+    for (const auto& [key, count] : counts_) out << key << ' ' << count << '\n';
+  }
+
+  void add(VerilatedCovContext* counters) {
+    const char* dir = coverage_dir();
+    if (!dir) return;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    // The runtime gives its counters to a file only.
+    const std::string part = name(dir) + ".part";
+    counters->write(part.c_str());
+    std::ifstream in(part);
+    for (std::string line; std::getline(in, line);) {
+      const size_t space = line.rfind(' ');
+      if (line.empty() || line[0] == '#' || space == std::string::npos) continue;
+      counts_[line.substr(0, space)] += std::strtoull(line.c_str() + space, nullptr, 10);
+    }
+    in.close();
+    std::remove(part.c_str());
+  }
+
+ private:
+  static std::string name(const char* dir) {
+    return std::string(dir) + "/" + std::to_string(getpid());
+  }
+
+  std::mutex mutex_;
+  std::map<std::string, uint64_t> counts_;
+};
+}  // namespace
+
+void tpt_add_coverage(VerilatedCovContext* counters) {
+  static Totals totals;
+  totals.add(counters);
+}
+#endif

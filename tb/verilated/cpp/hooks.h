@@ -14,6 +14,11 @@ struct TptReport {
 
 TptReport& tpt_report();
 
+class VerilatedCovContext;
+/// Adds the coverage counters of a model to those of this process, which go to a file of
+/// TPT_COVERAGE_DIR when it ends; without that variable to nowhere.
+void tpt_add_coverage(VerilatedCovContext* counters);
+
 int tpt_vl_printf(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
 #ifndef VL_PRINTF

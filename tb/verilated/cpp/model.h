@@ -20,8 +20,6 @@ class Model {
   /// Starts an FST file. False: recording is not compiled in, or a file is open already.
   virtual bool open_waves(rust::Str path) = 0;
   virtual void close_waves() = 0;
-  /// Writes the coverage counters. False: coverage is not compiled in.
-  virtual bool write_coverage(rust::Str path) const = 0;
   /// What the model printed since the last call: the text of failed assertions.
   rust::String take_report() const;
 };

@@ -150,12 +150,10 @@ mod ffi {
         fn tick(self: Pin<&mut TopModel>, inputs: &Inputs, outputs: &mut Outputs) -> bool;
         fn open_waves(self: Pin<&mut TopModel>, path: &str) -> bool;
         fn close_waves(self: Pin<&mut TopModel>);
-        fn write_coverage(self: &TopModel, path: &str) -> bool;
         fn take_report(self: &TopModel) -> String;
 
         fn tick_words(self: Pin<&mut FlatModel>, inputs: &[u32], outputs: &mut [u32]) -> bool;
         fn open_waves(self: Pin<&mut FlatModel>, path: &str) -> bool;
-        fn write_coverage(self: &FlatModel, path: &str) -> bool;
         fn take_report(self: &FlatModel) -> String;
     }
 }
@@ -317,8 +315,6 @@ pub struct DutOptions {
     pub seed: u64,
     /// FST file of the whole run.
     pub waves: Option<PathBuf>,
-    /// File that the coverage counters go to when the model is dropped (feature `cov`).
-    pub coverage: Option<PathBuf>,
 }
 
 fn fold_seed(seed: u64) -> u32 {
@@ -335,7 +331,6 @@ pub struct Dut {
     model: UniquePtr<ffi::TopModel>,
     config: Config,
     clock: u64,
-    coverage: Option<PathBuf>,
 }
 
 impl Dut {
@@ -349,7 +344,6 @@ impl Dut {
             model,
             config,
             clock: 0,
-            coverage: options.coverage.clone(),
         };
         if let Some(path) = &options.waves {
             dut.open_waves(path)?;
@@ -396,14 +390,6 @@ impl Dut {
     }
 }
 
-impl Drop for Dut {
-    fn drop(&mut self) {
-        if let Some(path) = self.coverage.as_deref().and_then(Path::to_str) {
-            self.model.write_coverage(path);
-        }
-    }
-}
-
 /// A small top of `sv/`: ports by name, each up to any width, as 32-bit words.
 pub struct FlatDut {
     model: UniquePtr<ffi::FlatModel>,
@@ -411,7 +397,6 @@ pub struct FlatDut {
     inputs: Vec<u32>,
     outputs: Vec<u32>,
     clock: u64,
-    coverage: Option<PathBuf>,
 }
 
 /// Place of a port in a [`FlatDut`]; look it up once, use it every clock.
@@ -456,7 +441,6 @@ impl FlatDut {
             inputs: vec![0; words(true)],
             outputs: vec![0; words(false)],
             clock: 0,
-            coverage: options.coverage.clone(),
         };
         if let Some(path) = &options.waves {
             if !dut.model.pin_mut().open_waves(utf8(path)?) {
@@ -533,13 +517,5 @@ impl FlatDut {
             clock: self.clock - 1,
             text: self.model.take_report(),
         })
-    }
-}
-
-impl Drop for FlatDut {
-    fn drop(&mut self) {
-        if let Some(path) = self.coverage.as_deref().and_then(Path::to_str) {
-            self.model.write_coverage(path);
-        }
     }
 }
