@@ -217,7 +217,7 @@ mutants-quick: setup ## the same with a few of them (MUTANTS=4 SEED=1)
 	$(PY) tools/mutants.py --sample $(MUTANTS) --seed $(SEED)
 
 .PHONY: mutation
-mutation: setup ## change cells of the unit one at a time; the tests must notice (MUTATIONS=500 SEED=1)
+mutation: setup ## change cells of the unit, one at a time; the tests must notice (MUTATIONS=500)
 	$(PY) tools/mutation.py --mutants $(MUTATIONS) --seed $(SEED) --jobs $(JOBS)
 
 .PHONY: coverage

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coverage of the RTL by the tests: lines, branches, cover points, and the cases that were judged.
 
-The models are built with counters (feature `cov`; tb/verilated/sv/cover.sv has the cover points),
+The models are built with counters (feature `cov`; tb/verilated/sv/cover has the cover points),
 all tests of tb/bench and tb/tpt run, and what their processes have written is added up:
 
 * line and branch: as Verilator counts them, over all instances and parameters of a block. A line
@@ -17,7 +17,7 @@ all tests of tb/bench and tb/tpt run, and what their processes have written is a
     tools/coverage.py --write       ... and renew docs/data/coverage.json and docs/coverage.md
 
 The report is printed; build/coverage has lcov.info, and html/ if `genhtml` (Debian: lcov) is there.
-The exit code is 1 if a line is neither run nor waived, or a point or case is neither met nor waived.
+The exit code is 1 if a line, point or case is neither met nor waived.
 """
 
 import argparse
@@ -152,8 +152,8 @@ class Share:
     def text(self):
         """For people."""
         percent = 100 * (self.met + self.waived) / self.total if self.total else 100
-        return (f"{self.met} of {self.total} met, {self.waived} waived, {len(self.missing)} missing "
-                f"({percent:.1f} %)")
+        return (f"{self.met} of {self.total} met, {self.waived} waived, "
+                f"{len(self.missing)} missing ({percent:.1f} %)")
 
     def data(self):
         """For docs/data."""

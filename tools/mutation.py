@@ -224,7 +224,8 @@ def build(path, seconds):
                 re.findall(r"Executable tests/(\w+)\.rs \(([^)]+)\)", result.output)}
     missing = [test for test in TESTS if test not in programs]
     if missing:
-        raise ToolError(f"no program of the tests {', '.join(missing)}, see build/mutation/build.log")
+        raise ToolError(f"no program of the tests {', '.join(missing)}, see "
+                        "build/mutation/build.log")
     print(f"mutation: built in {result.seconds:.0f} s", flush=True)
     return programs
 
@@ -234,7 +235,7 @@ class Suite:
 
     def __init__(self, programs, seconds):
         self.programs, self.limit = programs, seconds
-        self.skip, self.took, self.passed = {}, {}, 0
+        self.skip, self.took = {}, {}
 
     def ask(self, test, number, until=FAILED, limit=None):
         """Runs a file of tests with one mutant."""
@@ -263,8 +264,8 @@ class Suite:
                     raise ToolError(f"the tests {test} fail without a mutant:\n{result.output}")
             self.skip[test] = out
             self.took[test] = result.seconds
-            self.passed += (passed := len(re.findall(r"^test \S+(?: - should panic)? \.\.\. ok$", result.output,
-                                                  re.M)))
+            passed = len(re.findall(r"^test \S+(?: - should panic)? \.\.\. ok$", result.output,
+                                    re.M))
             print(f"mutation: none, {test}: {passed} passed in {result.seconds:.1f} s; "
                   f"{len(out)} need another model", flush=True)
 
@@ -374,8 +375,9 @@ def last_line(rows, seed):
     count = {verdict: sum(row["verdict"] == verdict for row in rows)
              for verdict in ("killed", "hang", "proof", "survived")}
     killed = len(rows) - count["survived"]
-    return (f"mutation: {killed} of {len(rows)} killed, {count['survived']} survivors (seed {seed}; "
-            f"{count['killed'] + count['hang']} by tests, {count['proof']} by proofs)")
+    return (f"mutation: {killed} of {len(rows)} killed, {count['survived']} survivors "
+            f"(seed {seed}; {count['killed'] + count['hang']} by tests, "
+            f"{count['proof']} by proofs)")
 
 
 def page_table(result):
@@ -387,8 +389,8 @@ def page_table(result):
     for block, counts in sorted(sums(rows).items()):
         lines.append(f"| {block} | " + " | ".join(map(str, counts)) + " |")
     survivors = [row for row in rows if row["verdict"] == "survived"]
-    lines += ["", f"The {len(survivors)} survivors:", "", "| number | place | change | what it is |",
-              "| --- | --- | --- | --- |"]
+    lines += ["", f"The {len(survivors)} survivors:", "",
+              "| number | place | change | what it is |", "| --- | --- | --- | --- |"]
     for row in survivors:
         lines.append(f"| {row['number']} | {row['place']} | {row['what'].split(' of ')[0]} | "
                      f"{row.get('analysis', 'not looked into')} |")
@@ -439,8 +441,8 @@ def ask_proofs():
         task, tried = prove(mutant, types[mutant.module][mutant.cell], blocks)
         if task:
             row["verdict"], row["by"] = "proof", task
-        print(f"mutation: {mutant.number} {mutant.place}: {task or 'not found'} ({'; '.join(tried)})",
-              flush=True)
+        print(f"mutation: {mutant.number} {mutant.place}: {task or 'not found'} "
+              f"({'; '.join(tried)})", flush=True)
         save(result)
     print(last_line(result["rows"], result["seed"]))
     return 0

@@ -54,7 +54,7 @@ const BOARD: (&str, &str, &str) = ("board", "tpt_board", "ulx3s");
 const BOARD_FILES: &str = "fpga/rtl/board.f";
 
 /// Cover points of the insides of the blocks, for the feature `cov`.
-const COVER_POINTS: &str = "tb/verilated/sv/cover.sv";
+const COVER_POINTS: &str = "tb/verilated/sv/cover";
 
 /// Oldest Verilator that is known to accept the RTL.
 const OLDEST: (u32, u32) = (5, 20);
@@ -403,7 +403,9 @@ impl Build {
         let covered =
             cfg!(feature = "cov") && !matches!(source, Source::Gates(_) | Source::Words(_));
         if covered {
-            command.args(["--coverage-line", "--coverage-user", COVER_POINTS]);
+            command.args(["--coverage-line", "--coverage-user"]);
+            command.arg(format!("-I{COVER_POINTS}"));
+            command.args(list(&self.root.join(COVER_POINTS), &["sv"]));
             if env::var_os("TPT_TOGGLE").is_some_and(|value| value == "1") {
                 command.arg("--coverage-toggle");
             }

@@ -111,10 +111,12 @@ class Proofs(unittest.TestCase):
 class Page(unittest.TestCase):
     """What is kept."""
 
-    ROWS = [{"number": 1, "block": "a", "place": "p", "what": "inv A[0] of $1", "verdict": "killed"},
-            {"number": 2, "block": "a", "place": "q", "what": "inv B[0] of $1", "verdict": "survived",
-             "analysis": "makes no difference"},
-            {"number": 3, "block": "b", "place": "r", "what": "inv C[0] of $1", "verdict": "proof"}]
+    ROWS = [{"number": 1, "block": "a", "place": "p", "what": "inv A[0] of $1",
+             "verdict": "killed"},
+            {"number": 2, "block": "a", "place": "q", "what": "inv B[0] of $1",
+             "verdict": "survived", "analysis": "makes no difference"},
+            {"number": 3, "block": "b", "place": "r", "what": "inv C[0] of $1",
+             "verdict": "proof"}]
 
     def test_sums(self):
         self.assertEqual(mutation.sums(self.ROWS), {"a": [2, 1, 0, 1], "b": [1, 0, 1, 0]})

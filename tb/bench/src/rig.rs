@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use tpt_golden::frames::{FrameList, Page, PageSource, PagedList};
-use tpt_golden::host::{Host, HostConfig};
+use tpt_golden::host::{Host, HostConfig, PhysRange};
 use tpt_golden::mtt::paged::PagedTable;
 use tpt_golden::mtt::{Shape, Table};
 use tpt_golden::types::{
@@ -221,9 +221,25 @@ impl Rig {
         Ok(rig)
     }
 
+    /// The unit, enabled, in a host whose memory is there.
+    pub fn with_ram(
+        options: BenchOptions,
+        unit: &UnitConfig,
+        ram: Vec<PhysRange>,
+    ) -> Result<Self, BenchError> {
+        let mut rig = Self::disabled_with_ram(options, ram)?;
+        rig.bench.enable(&mut rig.host.mem, unit)?;
+        Ok(rig)
+    }
+
     /// The unit after its reset.
     pub fn disabled(options: BenchOptions) -> Result<Self, BenchError> {
+        Self::disabled_with_ram(options, HostConfig::default().ram)
+    }
+
+    fn disabled_with_ram(options: BenchOptions, ram: Vec<PhysRange>) -> Result<Self, BenchError> {
         let mut host = Host::new(HostConfig {
+            ram,
             seed: options.seed,
             ..HostConfig::default()
         });

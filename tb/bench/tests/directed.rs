@@ -6,15 +6,18 @@ use std::sync::Arc;
 use tpt_bench::axi::{AxiConfig, Fault, FaultOn};
 use tpt_bench::rig::{Mr, Rig, Spec, ALL_RIGHTS};
 use tpt_bench::{
-    BenchError, BenchOptions, Clocks, CommandExtra, DonePolicy, Issue, Outcome, Pattern, UnitConfig,
+    BenchError, BenchOptions, Clocks, CommandExtra, DonePolicy, Issue, Outcome, Pattern,
+    QueueConfig, UnitConfig,
 };
 use tpt_golden::codec::MptEntry;
 use tpt_golden::frames::{FrameList, Page};
+use tpt_golden::host::PhysRange;
 use tpt_golden::mtt::{boundary_matrix, Shape};
 use tpt_golden::regs;
 use tpt_golden::regs::counter;
 use tpt_golden::types::{
     Access, CmdOp, Command, Encoding, Key, Op, Request, Role, State, Status, Syndrome, LEVEL_FLAT,
+    LEVEL_INLINE,
 };
 use tpt_golden::unit::Conditions;
 use tpt_verilated::Config;
@@ -1092,6 +1095,51 @@ fn bus_errors_of_commands() -> Result {
 
 /// Writes of several commands wait for their answers at once, and one of them fails: what follows
 /// is done as if the failed one had never been, and completions keep the order of their commands.
+/// Tables, MPT, queues and pages at addresses in which every bit is 0 once and 1 once.
+#[test]
+fn every_bit_of_an_address_counts() -> Result {
+    const ALL: u64 = 0x000f_ffff_ffff_f000;
+    for pattern in [ALL / 3, ALL / 3 * 2].map(|bits| bits & ALL) {
+        let unit = UnitConfig {
+            mpt_base: pattern ^ ALL,
+            ..UnitConfig::default()
+        };
+        let ram = vec![PhysRange {
+            pa: pattern,
+            len: 1 << 30,
+        }];
+        let mut rig = Rig::with_ram(with_latency(5), &unit, ram)?;
+        let queue = QueueConfig {
+            cmdq_base: pattern ^ 1 << 49,
+            cplq_base: pattern ^ ALL ^ 1 << 49,
+            ..QueueConfig::default()
+        };
+        rig.bench.queue_enable(&mut rig.host.mem, queue)?;
+        let command = Command {
+            id: rig.id(),
+            op: CmdOp::Query.code(),
+            key: Key(1),
+            ..Command::default()
+        };
+        let extra = CommandExtra::default();
+        let completion = rig.bench.queue_command(&mut rig.host.mem, command, extra)?;
+        assert_ne!(completion.status, Status::Ok);
+        for (level, pages) in [(LEVEL_INLINE, 2), (1, 40), (3, 40), (LEVEL_FLAT, 700)] {
+            for pa in [pattern ^ 1 << 48, pattern ^ ALL ^ 1 << 48] {
+                let spec = Spec::new(0x1000_0000, pages << 12, 12, pa).level(level);
+                let mr = rig.register(spec)?;
+                for page in [0, pages - 1] {
+                    let va = 0x1000_0008 + (page << 12);
+                    let request = mr.request(Op::RemoteRead, va, 64);
+                    rig.expect(0, request, Syndrome::Ok)?;
+                }
+                rig.deregister(mr)?;
+            }
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn bus_errors_of_posted_writes() -> Result {
     for latency in [5, 60, 250] {

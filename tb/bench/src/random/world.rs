@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use tpt_golden::codec::MPT_BYTES;
 use tpt_golden::frames::{FrameList, Page, PageSource};
+use tpt_golden::host::{HostConfig, PhysRange};
 use tpt_golden::mtt::paged::PagedTable;
 use tpt_golden::mtt::{capacity, Shape, Table};
 use tpt_golden::regs;
@@ -141,6 +142,39 @@ fn holed(seed: u64) -> Vec<RangeInclusive<u64>> {
     ]
 }
 
+/// Where things of the host are in physical memory: addresses of 52 bits, each of which counts.
+struct Places {
+    /// The tables.
+    ram: Vec<PhysRange>,
+    mpt: u64,
+    cmdq: u64,
+    cplq: u64,
+}
+
+/// Half of the hosts have all of it where a PC has it (`None`), the others anywhere.
+fn places(seed: u64) -> Option<Places> {
+    const TOP: u64 = 1 << 51;
+    let mut rng = Rng::new(seed ^ 0x91ace5);
+    if rng.below(2) == 0 {
+        return None;
+    }
+    // The tables in one half of what can be addressed, the MPT in the other, the queues behind it.
+    let half = if rng.below(2) == 0 { 0 } else { TOP };
+    let mut page = |most: u64| rng.below(most) & !0xfff;
+    let ram = page(TOP - (128 << 30)) + half;
+    let mpt = page(TOP / 2) + (half ^ TOP);
+    let cmdq = page(TOP / 4) + TOP / 2 + (half ^ TOP);
+    Some(Places {
+        ram: vec![PhysRange {
+            pa: ram,
+            len: 128 << 30,
+        }],
+        mpt,
+        cmdq,
+        cplq: cmdq + TOP / 4,
+    })
+}
+
 fn encoding(n: u8) -> Encoding {
     Encoding::ALL[usize::from(n) % Encoding::ALL.len()]
 }
@@ -167,7 +201,15 @@ impl World {
             ..BenchOptions::default()
         };
         options.axi.read_latency = Clocks::range(1, 20);
+        let normal = (UnitConfig::default(), QueueConfig::default());
+        let places = places(seed).unwrap_or_else(|| Places {
+            ram: HostConfig::default().ram,
+            mpt: normal.0.mpt_base,
+            cmdq: normal.1.cmdq_base,
+            cplq: normal.1.cplq_base,
+        });
         let unit = UnitConfig {
+            mpt_base: places.mpt,
             mpt_size: 5 + (seed % 43) as u32,
             plain: seed % 7 == 0,
             merge: seed % 3 == 0,
@@ -180,11 +222,12 @@ impl World {
             ..UnitConfig::default()
         };
         let queue = through_queue.then_some(QueueConfig {
+            cmdq_base: places.cmdq,
+            cplq_base: places.cplq,
             cmdq_log: 1 + (seed % 5) as u8,
             cplq_log: 2 + (seed / 5 % 5) as u8,
-            ..QueueConfig::default()
         });
-        let mut rig = Rig::new(options, &unit)?;
+        let mut rig = Rig::with_ram(options, &unit, places.ram)?;
         if let Some(queue) = queue {
             rig.bench.queue_enable(&mut rig.host.mem, queue)?;
         }
