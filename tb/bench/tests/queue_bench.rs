@@ -115,7 +115,6 @@ impl Bench {
         let options = DutOptions {
             seed,
             waves: std::env::var_os("TPT_WAVES").map(Into::into),
-            ..DutOptions::default()
         };
         let dut = FlatDut::new("tb_cmd_queue", &options).expect("the model is built");
         let names = [
