@@ -37,8 +37,8 @@ RESULT, PAGE, MARK = "docs/data/mutation.json", "docs/mutation.md", "mutation"
 CONFIG = "small"
 CARGO = os.environ.get("CARGO", "cargo")
 # Files of tests in the order in which they are asked: those that find most, soonest, come first.
-TESTS = ("smoke", "rules", "cases", "directed", "windows", "ondemand", "queues", "driver", "csr", "erdma",
-         "random")
+TESTS = ("smoke", "rules", "cases", "directed", "windows", "ondemand", "queues", "driver", "csr",
+         "erdma", "random")
 # Pins that are never changed: type of cell and pin.
 FIXED = re.compile(r"\$memrd_v2\.(EN|ARST|SRST)|\$meminit\.\w+|\$\w+\.(CLK|\w+_CLK)|None\.\w*")
 # Sequences of each random test.
