@@ -40,6 +40,7 @@ STEPS = [
     Step("test plan", [PY, "tools/testplan.py", "--check"], 60),
     Step("proofs", [PY, "tools/formal.py", "--check"], 60),
     Step("equivalences", [PY, "tools/equiv.py", "--check"], 60),
+    Step("coverage page", [PY, "tools/coverage.py", "--check"], 60),
     Step("registers", [PY, "tools/gen_csr.py", "--check"], 120),
     Step("queue header", [PY, "tools/gen_queue.py", "--check"], 60),
     Step("tables", [PY, "tools/gen_formats.py", "--check"], 60),
