@@ -9,8 +9,10 @@ all tests of tb/bench and tb/tpt run, and what their processes have written is a
   that nothing runs must be waived with a reason in tb/coverage.toml; a waiver that is not needed
   is an error, too. With --toggle bits of signals are counted as well.
 * points: the cover properties.
-* cases: what the scoreboard has judged: each rule with each operation, kind of table, page size and
-  place in the region (GOALS below), each command with each status that it can have.
+* cases: what the scoreboard has judged (`goals` below): each operation, granted and out of bounds,
+  with kind of table, page size and place in the region; each syndrome with each operation; each
+  command done and each status given. Syndromes, operations, commands and statuses are all that
+  tb/golden/src/types.rs has, seen or not.
 
     tools/coverage.py [--configs A,B] [--toggle] [--jobs N] [--timeout SECONDS]
     tools/coverage.py --report      only from what a former run has left
@@ -25,7 +27,6 @@ import collections
 import itertools
 import json
 import os
-import pathlib
 import re
 import shutil
 import tomllib
@@ -35,6 +36,7 @@ from common import BUILD, ROOT, ToolError
 
 WORK = BUILD / "coverage"
 WAIVERS = "tb/coverage.toml"
+TYPES = "tb/golden/src/types.rs"
 RESULT, PAGE, MARK = "docs/data/coverage.json", "docs/coverage.md", "coverage"
 CARGO = os.environ.get("CARGO", "cargo")
 # Written by another program, or no hardware: not counted.
@@ -160,8 +162,19 @@ class Share:
         return {"met": self.met, "waived": self.waived, "missing": len(self.missing)}
 
 
-OPS = ("LocalRead", "LocalWrite", "RemoteRead", "RemoteWrite", "RemoteAtomic", "FlushGlobal",
-       "FlushPersist", "FlushBoth")
+
+
+def codes(name, root=ROOT):
+    """The values of an enumeration of tb/golden/src/types.rs, by name."""
+    text = (root / TYPES).read_text(encoding="utf-8")
+    body = re.search(rf"^    {name} \{{\n(.*?)^    \}}", text, re.M | re.S)
+    found = re.findall(r"^        (\w+) = \d+,", body[1], re.M) if body else []
+    if not found:
+        raise ToolError(f"{TYPES} has no enumeration {name}")
+    return tuple(found)
+
+
+OPS = codes("Op")
 LEVELS = ("inline", "flat", "l1", "l2", "l3")
 PAGES = ("4K", "to64K", "to1M", "to512M", "from1G")
 LOCAL = ("LocalRead", "LocalWrite")
@@ -205,10 +218,14 @@ def goals(seen):
         goal("out of bounds: kind of table, page size, place", f"Bounds {level} {page} {place}",
              any(case[:3] == (level, page, place) for op in OPS
                  for case in answers["Bounds", op] | answers["Wrap", op]))
-    kinds = sorted({syndrome for syndrome, _ in answers})
-    for syndrome, op in itertools.product(kinds, OPS):
+    for syndrome, op in itertools.product(codes("Syndrome"), OPS):
         if (syndrome, op) not in IMPOSSIBLE:
             goal("syndrome, operation", f"{syndrome} {op}", answers[syndrome, op])
+    commands = [case.split()[1:] for case in seen if case.startswith("command ")]
+    for op in codes("CmdOp"):
+        goal("commands done", f"{op} Ok", [op, "Ok"] in commands)
+    for status in codes("Status"):
+        goal("statuses of commands", status, any(case[1] == status for case in commands))
     return families
 
 

@@ -402,7 +402,7 @@ def keep():
     path = ROOT / RESULT
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"rows": []}
     analyses = {row["line"]: row["analysis"] for row in known["rows"] if "analysis" in row}
-    result = json.loads((WORK / "result.json").read_text(encoding="utf-8"))
+    result = last_run()
     for row in result["rows"]:
         if row["verdict"] == "survived" and row["line"] in analyses:
             row["analysis"] = analyses[row["line"]]
@@ -414,11 +414,21 @@ def keep():
 
 def check():
     """Is the table that of what is kept?"""
+    if not (ROOT / RESULT).exists():
+        raise ToolError(f"there is no {RESULT}: no whole run has been kept yet")
     result = json.loads((ROOT / RESULT).read_text(encoding="utf-8"))
     text = (ROOT / PAGE).read_text(encoding="utf-8")
     if text != common.with_table(PAGE, text, MARK, page_table(result)):
         raise ToolError(f"the table of {PAGE} is not that of {RESULT}: run tools/mutation.py "
                         "--write")
+
+
+def last_run():
+    """What the last run has left."""
+    path = WORK / "result.json"
+    if not path.exists():
+        raise ToolError("there is no run in build/mutation/result.json: run tools/mutation.py")
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def save(result):
@@ -431,7 +441,7 @@ def save(result):
 
 def ask_proofs():
     """The proofs, for the survivors of the last run."""
-    result = json.loads((WORK / "result.json").read_text(encoding="utf-8"))
+    result = last_run()
     types = elaborate()
     blocks = formal.read_blocks()
     for row in result["rows"]:
@@ -472,7 +482,7 @@ def main():
     mutants = choose(elaborate(), args.mutants, args.seed)
     result = {"seed": args.seed, "mutants": len(mutants), "rows": []}
     if args.more:
-        result = json.loads((WORK / "result.json").read_text(encoding="utf-8"))
+        result = last_run()
         if (result["seed"], result["mutants"]) != (args.seed, len(mutants)):
             raise ToolError("build/mutation/result.json is of another sample")
     suite = Suite(build(netlist(mutants), args.timeout), args.timeout)

@@ -94,6 +94,10 @@ class Judgement(Folder):
                                 + dat("tb/verilated/sv/cover.sv", 6, "v_user", 2, name="One_C"))
         self.assertEqual((shares["points"].met, shares["points"].missing), (1, ["Full_C"]))
 
+    def test_what_is_kept_gives_the_table(self):
+        table = coverage.page_table({"lines": {"met": 3, "waived": 1, "missing": 4}})
+        self.assertIn("| lines | 3 | 1 | 4 | 50.0 % |", table)
+
     def test_generated_files_are_not_counted(self):
         shares, _ = self.judged(dat("rtl/gen/b.sv", 1, "v_line", 0))
         self.assertNotIn("lines", shares)
@@ -111,10 +115,21 @@ class Goals(unittest.TestCase):
         self.assertTrue(places["Ok LocalRead end one-page"])
         self.assertFalse(any(met for _, met in found["out of bounds: operation, place"]))
 
-    def test_operations_are_those_of_the_reference(self):
-        text = (common.ROOT / "tb/golden/src/types.rs").read_text(encoding="utf-8")
-        for name in coverage.OPS:
-            self.assertTrue(f"        {name} = " in text, name)
+    def test_a_syndrome_that_is_never_seen_is_missing(self):
+        found = dict(coverage.goals({})["syndrome, operation"])
+        self.assertIn("HostWin RemoteRead", found)
+        self.assertNotIn("Align RemoteRead", found)
+        self.assertFalse(any(found.values()))
+
+    def test_commands_and_statuses(self):
+        found = coverage.goals({"command RegMr Busy": 2})
+        self.assertEqual([name for name, met in found["statuses of commands"] if met], ["Busy"])
+        self.assertFalse(any(met for _, met in found["commands done"]))
+
+    def test_names_come_from_the_reference(self):
+        self.assertEqual(coverage.codes("Role"), ("Local", "Remote"))
+        with self.assertRaisesRegex(common.ToolError, "no enumeration Nope"):
+            coverage.codes("Nope")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
 import argparse
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -736,6 +737,13 @@ class Running(unittest.TestCase):
         with self.assertRaises(FileNotFoundError):
             common.run(["/nothing/of/this/name"], 5)
         self.assertEqual(common._starting, [])
+
+    def test_a_line_ends_it(self):
+        script = "echo begun; echo FAILED; sleep 30; echo late"
+        result = common.run(["sh", "-c", script], 20, until=re.compile("^FAILED$"))
+        self.assertLess(result.seconds, 10)
+        self.assertNotIn(result.code, (0, None))
+        self.assertEqual(result.output, "begun\nFAILED\n")
 
     def test_heartbeat(self):
         beats = []

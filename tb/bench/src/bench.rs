@@ -1210,7 +1210,7 @@ impl Bench {
         self.stats.by_syndrome[usize::from(beat.syndrome.code())] += 1;
         self.stats.by_op[usize::from(live.request.op & 7)] += 1;
         self.stats.request_clocks += now - live.accepted;
-        if let Some(cover) = &mut self.cover {
+        if let Some(cover) = self.cover.as_mut().filter(|_| self.judge_answers) {
             let index = self.golden.keys().decode(live.request.key).1;
             let named = live.planted.as_ref().or_else(|| self.golden.current(index));
             let reached = live.candidates.last().and_then(|c| c.reached.as_deref());
@@ -1373,7 +1373,7 @@ impl Bench {
             self.recent.pop_front();
         }
         self.recent.push_back((now, command, completion));
-        if let Some(cover) = &mut self.cover {
+        if let Some(cover) = self.cover.as_mut().filter(|_| self.judge_answers) {
             cover.command(&command, &completion);
         }
         if !Self::silent(&self.posted[place]) {

@@ -14,6 +14,7 @@ use tpt_golden::regs;
 use tpt_golden::types::{
     rereg, Access, CmdOp, Command, Encoding, Op, State, Status, Syndrome, LEVEL_FLAT,
 };
+use tpt_verilated::Config;
 
 type Result<T = ()> = std::result::Result<T, BenchError>;
 
@@ -399,6 +400,35 @@ fn slots_run_out() -> Result {
     }
     rig.wait_idle()?;
     Ok(())
+}
+
+/// A lane has slots of its own: a region finds none although those of the other lanes are free.
+#[test]
+fn four_lanes_have_slots_of_their_own() -> Result {
+    let options = BenchOptions {
+        config: Config::Lanes4,
+        ..BenchOptions::default()
+    };
+    let mut rig = Rig::new(options, &UnitConfig::default())?;
+    let pager = Pager::default();
+    let mr = rig.register_paged(&pager, spec(64, 1))?;
+    let all = rig.bench.golden.fault_slots() as u64;
+    let slots = all / u64::from(Config::Lanes4.sizes().lanes);
+    assert!(slots < all);
+    let mut faults = Vec::new();
+    for n in 0..slots {
+        let mut request = mr.at(Op::RemoteRead, 3 * n, 8);
+        request.stream = n as u8;
+        rig.bench.issue((n % 4) as usize, request);
+        faults.push(take(&mut rig)?);
+    }
+    let mut one_more = mr.at(Op::RemoteRead, 50, 8);
+    one_more.stream = 15;
+    rig.expect(0, one_more, Syndrome::Retry)?;
+    for fault in &faults {
+        page_in_and_answer(&mut rig, &pager, &mr, fault)?;
+    }
+    rig.wait_idle()
 }
 
 // -------------------------------------------------------------------------------------------------

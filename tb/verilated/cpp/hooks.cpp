@@ -9,6 +9,7 @@
 #if VM_COVERAGE
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
 #include <map>
 #include <mutex>
@@ -97,10 +98,12 @@ class Totals {
   }
 
  private:
-  static std::string name(const char* dir) {
-    return std::string(dir) + "/" + std::to_string(getpid());
+  // Numbers of processes come again in a long run: their start is part of the name.
+  std::string name(const char* dir) const {
+    return std::string(dir) + "/" + std::to_string(getpid()) + "-" + std::to_string(start_);
   }
 
+  const long long start_ = std::chrono::system_clock::now().time_since_epoch().count();
   std::mutex mutex_;
   std::map<std::string, uint64_t> counts_;
 };

@@ -11,7 +11,6 @@ module cover_cmd_queue import tpt_pkg::*; (
   input logic [QueueIdxW-1:0] tail,
   input logic [QueueIdxW-1:0] cpl_head,
   input logic [QueueIdxW-1:0] cpl_tail,
-  input logic                 take,
   input logic                 full,
   input logic                 error,
   input logic                 read_wait,
@@ -33,7 +32,6 @@ module cover_cmd_queue import tpt_pkg::*; (
   `COVER(QueueDrain_C, run == 2'd2)
   `COVER(QueueDrainFilled_C, run == 2'd2 && head != tail)
   `COVER(QueueDrainWrite_C, run == 2'd2 && write_wait)
-  `COVER(QueueWraps_C, take && head < head_q)
   `COVER(QueueHeadWraps_C, run == 2'd1 && head == '0 && head_q != '0)
   `COVER(QueueTailWraps_C, run == 2'd1 && cpl_tail == '0 && cpl_tail_q != '0)
   `COVER(QueueNoRoom_C, full)
@@ -50,7 +48,7 @@ module cover_cmd_queue import tpt_pkg::*; (
 endmodule
 bind tpt_cmd_queue cover_cmd_queue u_cover (
   .clk_i, .rst_ni, .run(run_q), .head(cmdq_head_o), .tail(cmdq_tail_i), .cpl_head(cplq_head_i),
-  .cpl_tail(cplq_tail_o), .take(cmd_valid_o && cmd_ready_i), .full(full_o), .error(error_o),
+  .cpl_tail(cplq_tail_o), .full(full_o), .error(error_o),
   .read_wait(rd_valid_o && !rd_ready_i), .write_wait(wr_valid_o && !wr_ready_i),
   .write_done(wr_done_i), .tail_bad(cmdq_tail_bad_o), .head_bad(cplq_head_bad_o),
   .command_wait(cmd_valid_o && !cmd_ready_i), .completion(cpl_valid_i && cpl_ready_o)
