@@ -1088,7 +1088,7 @@ fn channels_do_not_disturb_each_other() {
     let mut csr = Csr::new();
     let mut rng = Rng::new(6);
     let mask = |address: u16| match address {
-        regs::INT_ENABLE => 31,
+        regs::INT_ENABLE => 63,
         regs::ID | 0x06c => 0,
         _ => !0,
     };
