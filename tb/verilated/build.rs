@@ -6,6 +6,8 @@
 //! * `TPT_NETLIST=netlist.v` builds `tpt_top` from that file instead of the RTL: for one
 //!   configuration, whose netlist it is; and no flat top. It is of gates (`tools/gate_sim.py`), or,
 //!   with `TPT_MUTANTS=1`, of words, with assertions and faults to choose (`tools/mutation.py`).
+//! * `TPT_CHECK=1` compiles no C++ of the models: for clippy and the pages of the API, which link
+//!   nothing.
 //! * What Verilator wrote is found by listing its directory, never by fixed names.
 //! * A model whose C++ text has not changed is not compiled again.
 
@@ -42,6 +44,9 @@ const DEFAULTS: [(&str, &[&str]); 2] = [
             "MttChecked",
             "FaultSlots",
             "NumWindows",
+            "Partitions",
+            "GuessAlarm",
+            "RefusalTime",
         ],
     ),
     // No configuration changes it.
@@ -100,10 +105,13 @@ fn main() {
             .collect()
     });
     build.bridge(&configs, &models, &board);
-    for model in &models {
-        build.compile(model);
+    // What is only checked is not linked.
+    if !env::var_os("TPT_CHECK").is_some_and(|value| value == "1") {
+        for model in &models {
+            build.compile(model);
+        }
+        build.runtime();
     }
-    build.runtime();
     if cfg!(feature = "trace") {
         println!("cargo:rustc-link-lib=z");
         println!("cargo:rustc-link-lib=lz4");
@@ -271,6 +279,7 @@ impl Build {
         println!("cargo:rerun-if-env-changed=TPT_NETLIST");
         println!("cargo:rerun-if-env-changed=TPT_MUTANTS");
         println!("cargo:rerun-if-env-changed=TPT_TOGGLE");
+        println!("cargo:rerun-if-env-changed=TPT_CHECK");
         // Two copies of the sources may share a target folder: each names itself.
         println!("cargo:rerun-if-env-changed=TPT_TREE");
         let (verilator, root_wanted) = find_verilator(&root);
@@ -922,7 +931,8 @@ fn tables(configs: &[Config], models: &[Model], board: &Board) -> String {
             text,
             "    ({:?}, Sizes {{ clients: {}, lanes: {}, contexts: {}, mpt_sets: {}, mpt_ways: {}, mtt_sets: {}, \
              mtt_ways: {}, axi_bytes: {}, max_levels: {}, queues: {}, checked: {}, \
-             fault_slots: {}, host_windows: {}, fences: {}, built: {} }}),",
+             fault_slots: {}, host_windows: {}, partitions: {}, guess_alarm: {}, \
+             refusal_time: {}, fences: {}, built: {} }}),",
             config.name,
             config.clients(),
             config.get("Lanes"),
@@ -938,6 +948,9 @@ fn tables(configs: &[Config], models: &[Model], board: &Board) -> String {
             // Each lane has its own.
             config.get("FaultSlots") * config.get("Lanes"),
             config.get("NumWindows"),
+            config.get("Partitions"),
+            config.get("GuessAlarm") != 0,
+            config.get("RefusalTime") != 0,
             config.get("FenceDepth"),
             models.iter().any(|m| !m.flat && m.name == config.name),
         )

@@ -122,13 +122,15 @@ mod ffi {
         axi: AxiIn,
     }
 
-    /// All outputs of the unit in one clock. Client `c` has `rsp[4c..4c+4]`. Payloads keep the
+    /// All outputs of the unit in one clock. Client `c` has `rsp[4c..4c+4]`, and bits 4c to 4c + 3 of
+    /// `req_room`, one for each partition. Payloads keep the
     /// value of the last clock with their valid.
     #[derive(Clone, Debug, Default)]
     struct Outputs {
         axil: AxilOut,
         irq: bool,
         req_ready: [bool; 4],
+        req_room: u16,
         rsp_valid: [bool; 4],
         rsp: [u32; 16],
         done_ready: [bool; 4],
@@ -205,6 +207,12 @@ pub struct Sizes {
     pub fault_slots: u32,
     /// Host windows.
     pub host_windows: u32,
+    /// Most partitions of caches and contexts.
+    pub partitions: u32,
+    /// Bad keys are counted.
+    pub guess_alarm: bool,
+    /// Refusals of peers can wait for a fixed time.
+    pub refusal_time: bool,
     /// Commands that can wait for a fence.
     pub fences: u32,
     /// The model is part of this build.
@@ -268,6 +276,9 @@ impl Config {
             checked: false,
             fault_slots: 0,
             host_windows: 0,
+            partitions: 1,
+            guess_alarm: false,
+            refusal_time: false,
             fences: 0,
             built: false,
         };
