@@ -427,7 +427,7 @@ fn measure(options: &Options) -> Result<Report> {
         say("entropy");
         let sizes = entropy::Sizes {
             keys: options.pick(1 << 19, 1 << 22),
-            predicted: options.pick(1 << 13, 1 << 16),
+            predicted: options.pick(1 << 13, 1 << 15),
         };
         let mut report = entropy::measure(sizes, &recorded, options.plant, &mut options.rng(0));
         say("permutation");
@@ -436,7 +436,7 @@ fn measure(options: &Options) -> Result<Report> {
         say("tags");
         let (secrets, indices) = options.pick((8, 1 << 15), (32, 1 << 17));
         let spread = tags::spread(secrets, indices, options.plant, &mut options.rng(4));
-        let next = tags::next_tags(6, options.pick(16, 200), &mut options.rng(5));
+        let next = tags::next_tags(6, options.pick(16, 100), &mut options.rng(5));
         let sizes = tags::ReuseSizes {
             secrets: options.pick(4, 16),
             indices: options.pick(512, 8192),

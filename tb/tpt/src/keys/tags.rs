@@ -511,7 +511,11 @@ pub fn reuse(sizes: ReuseSizes, plant: Option<Plant>, rng: &mut Rng) -> Report {
         ),
         Claim::new(
             "an R_Key comes again after 256 registrations of its index, and no sooner",
-            format!("{alone:?}, plain {plain_alone:?}"),
+            format!(
+                "after {}, plain after {}",
+                alone.unwrap_or_default(),
+                plain_alone.unwrap_or_default()
+            ),
             (alone, plain_alone) == (Some(256), Some(256)),
         ),
         Claim::new(
