@@ -252,7 +252,7 @@ fn structure(options: &Options, rounds: usize) -> Report {
         "Smallest weight of a trail, of all trails there are: -log2 of its chance (differential) \
          or of its squared correlation (linear). Balanced: output bits whose sum over a block of \
          consecutive indices is always 0.",
-        &options.pick(
+        options.pick(
             &[
                 "rounds",
                 "differential",

@@ -17,6 +17,9 @@ const STATES: usize = HALF * HALF;
 /// No trail leads there.
 const NEVER: u8 = u8::MAX;
 
+/// A linear map of a half.
+type OfHalf = fn(u16) -> u16;
+
 /// What is followed through the rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -55,7 +58,7 @@ impl Kind {
 
     /// What a half sees of the linear layer before the S-boxes and behind them. A difference goes
     /// through it after the S-boxes; a mask meets its transpose first.
-    fn maps(self) -> (fn(u16) -> u16, fn(u16) -> u16) {
+    fn maps(self) -> (OfHalf, OfHalf) {
         const fn same(bits: u16) -> u16 {
             bits
         }
@@ -138,7 +141,7 @@ impl<T: Along> Layer<T> {
         // the three nibbles are independent.
         let behind: Vec<usize> = (0..HALF as u16).map(|x| usize::from(after(x))).collect();
         let (mut row, mut turned) = (vec![T::NONE; HALF], vec![T::NONE; HALF]);
-        let mut sums = vec![T::NONE; HALF];
+        let mut sums = [T::NONE; HALF];
         for active in 0..HALF {
             let old = &self.now[active * HALF..][..HALF];
             for (to, from) in row.iter_mut().zip(&behind) {
