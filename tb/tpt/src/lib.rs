@@ -23,6 +23,8 @@ pub mod cli;
 #[cfg(feature = "rtl")]
 pub mod faults;
 pub mod input;
+#[cfg(feature = "rtl")]
+pub mod keys;
 pub mod machine;
 pub mod report;
 #[cfg(feature = "rtl")]

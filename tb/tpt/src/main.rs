@@ -48,6 +48,9 @@ enum What {
     /// Runs random episodes in shards, each in a process of its own, and adds their reports up.
     #[cfg(feature = "rtl")]
     Campaign(Campaign),
+    /// Measures how hard keys are to guess: entropy, permutation, tags, guesses at the simulated unit.
+    #[cfg(feature = "rtl")]
+    Keys(Keys),
 }
 
 #[derive(Debug, Args)]
@@ -224,6 +227,45 @@ struct Campaign {
     json: Option<PathBuf>,
 }
 
+#[cfg(feature = "rtl")]
+#[derive(Debug, Args)]
+struct Keys {
+    /// Fewer samples.
+    #[arg(long)]
+    quick: bool,
+    /// Start of all random choices.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Only the best trails of the permutation, with more rounds and the sums over trails.
+    #[arg(long)]
+    trails: bool,
+    /// Prints the tables for a page of the documentation.
+    #[arg(long)]
+    markdown: bool,
+    /// Configuration of the unit.
+    #[arg(long, value_parser = ["small", "default", "large"], default_value = "small")]
+    config: String,
+    /// Folder of the recorded verdicts.
+    #[arg(long, value_name = "DIR", default_value = "data/conformance")]
+    recordings: PathBuf,
+    /// Writes the report for machines to a file.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Measures keys with this weakness.
+    #[arg(long, hide = true, value_parser = parse_plant, conflicts_with = "trails")]
+    plant: Option<tpt::keys::sequence::Plant>,
+}
+
+#[cfg(feature = "rtl")]
+fn parse_plant(text: &str) -> Result<tpt::keys::sequence::Plant, String> {
+    let all = tpt::keys::sequence::Plant::ALL;
+    let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+    let known = all.iter().find(|(name, _)| *name == text);
+    known
+        .map(|(_, plant)| *plant)
+        .ok_or_else(|| format!("expected one of {}", names.join(", ")))
+}
+
 fn parse_seeds(text: &str) -> Result<std::ops::Range<u64>, String> {
     let expected = "expected FIRST..END or FIRST.. with FIRST below END, such as 0..1000";
     let (first, end) = text.split_once("..").ok_or(expected)?;
@@ -373,6 +415,20 @@ fn campaign(c: Campaign) -> anyhow::Result<Exit> {
 }
 
 #[cfg(feature = "rtl")]
+fn keys(k: Keys) -> anyhow::Result<Exit> {
+    tpt::keys::keys(&tpt::keys::Options {
+        config: k.config.parse()?,
+        seed: k.seed,
+        quick: k.quick,
+        trails: k.trails,
+        markdown: k.markdown,
+        recordings: k.recordings,
+        json: k.json,
+        plant: k.plant,
+    })
+}
+
+#[cfg(feature = "rtl")]
 fn board(b: Board) -> anyhow::Result<Exit> {
     tpt::board::board(&tpt::board::Options {
         port: b.port,
@@ -400,6 +456,8 @@ fn main() -> ExitCode {
         What::Campaign(c) => campaign(c),
         #[cfg(feature = "rtl")]
         What::Board(b) => board(b),
+        #[cfg(feature = "rtl")]
+        What::Keys(k) => keys(k),
     };
     match result {
         Ok(Exit::Good) => ExitCode::SUCCESS,
