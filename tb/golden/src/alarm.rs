@@ -75,11 +75,7 @@ pub struct Alarm {
 pub const fn is_bad_key(syndrome: Syndrome) -> bool {
     matches!(
         syndrome,
-        Syndrome::KeyIndex
-            | Syndrome::KeyState
-            | Syndrome::KeyTag
-            | Syndrome::Pd
-            | Syndrome::Qp
+        Syndrome::KeyIndex | Syndrome::KeyState | Syndrome::KeyTag | Syndrome::Pd | Syndrome::Qp
     )
 }
 
@@ -115,14 +111,7 @@ impl Alarm {
     }
 
     /// A request of a stream and a PD has been answered in this clock.
-    pub fn answered(
-        &mut self,
-        client: usize,
-        stream: u8,
-        pd: u32,
-        syndrome: Syndrome,
-        clock: u64,
-    ) {
+    pub fn answered(&mut self, client: usize, stream: u8, pd: u32, syndrome: Syndrome, clock: u64) {
         if !is_bad_key(syndrome) {
             return;
         }
@@ -206,7 +195,10 @@ mod tests {
             alarm.answered(1, 2, 19, Syndrome::Pd, 5);
             alarm.take_raised()
         };
-        assert_eq!([(); 5].map(|()| bad(&mut alarm)), [false, true, true, false, false]);
+        assert_eq!(
+            [(); 5].map(|()| bad(&mut alarm)),
+            [false, true, true, false, false]
+        );
         assert_eq!(alarm.stream(1, 2), Some((5, false)));
         assert_eq!(alarm.slot(3), Some((5, 19)));
         alarm.clear_stream(1, 2, true);
