@@ -21,8 +21,8 @@
 ///   and no fence in work; by the queues while they are in use; and always to queues and windows
 ///   that are not built;
 /// * enabling with more partitions than there are, with a size of 0 or above 2^23, with a base that
-///   is not 4 KiB aligned, with a table that passes 2^64, or with another `plain`, `merge` or `phys`
-///   bit while locked;
+///   is not 4 KiB aligned, with a table that passes 2^64, or with another `plain`, `merge` or
+///   `phys` bit while locked;
 /// * enabling the queues with a size that is not 2^1 to 2^16 (completions: 2^2 to 2^16), with a
 ///   ring that passes 2^64, or while they stop;
 /// * doorbells with a slot that the queue does not have or that tpt_cmd_queue calls bad, or while
