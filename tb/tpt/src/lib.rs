@@ -24,6 +24,8 @@ pub mod cli;
 pub mod faults;
 pub mod input;
 pub mod machine;
+#[cfg(feature = "rtl")]
+pub mod pythia;
 pub mod report;
 #[cfg(feature = "rtl")]
 pub mod rtl;

@@ -1,0 +1,421 @@
+// Copyright OpenTPT contributors.
+// SPDX-License-Identifier: Apache-2.0
+
+//! `tpt pythia`: what one tenant learns about another from the time that its own requests take.
+//!
+//! The attacks are those of "Pythia: Remote Oracles for the Masses" (Tsai, Payer and Zhang, USENIX
+//! Security 2019) on the caches of this unit, and a covert channel by registrations. Each is run
+//! with the tenants sharing the caches, where it has to work, or it would prove nothing; and with
+//! partitions ([`tpt_golden::regs::ISOLATION`]), where it has to be no better than a coin.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{bail, Context as _, Result};
+use serde_json::{json, Value};
+use tpt_golden::types::{Status, Syndrome};
+use tpt_verilated::Config;
+
+mod attack;
+mod contention;
+mod covert;
+pub mod rule;
+mod stage;
+mod uniform;
+
+use crate::cli::{Exit, Output};
+use attack::Found;
+use rule::{Score, FULL};
+use stage::Setup;
+
+/// Trials with `--quick`.
+pub const QUICK: u64 = 400;
+/// Trials whose secrets the attacker knows: so many of those that are counted,
+const TRAINING: u64 = 20;
+/// but at least, and at most, so many.
+const TRAINING_IN: (u64, u64) = (100, 500);
+
+/// What cannot be measured, or does not go as it has to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PythiaError {
+    /// The unit has no partitions.
+    #[error("the unit has no partitions (CAP2.log_parts is 0); expected --isolation off")]
+    NoPartitions,
+    /// The unit has no time of refusals.
+    #[error("the unit has no time of refusals (CAP2.refusal_time is 0)")]
+    NoRefusalTime,
+    /// The time of refusals is too short for the slowest of them.
+    #[error("refusals take up to {clocks} clocks; expected at most {most}, as REFUSAL_TIME holds")]
+    LongRefusal {
+        /// Clocks.
+        clocks: u32,
+        /// Largest value of the register.
+        most: u32,
+    },
+    /// No more keys that collide.
+    #[error("no {count} keys were found in set {set}")]
+    Keys {
+        /// Keys that were wanted.
+        count: usize,
+        /// Set of the cache.
+        set: u32,
+    },
+    /// A tenant was not done at the end of its slot.
+    #[error("a slot of {clocks} clocks was too short by {late}")]
+    Slot {
+        /// Clocks of the slot.
+        clocks: u64,
+        /// Clocks behind it.
+        late: u64,
+    },
+    /// A registration got another index than the one that is free.
+    #[error("a registration got an index that should not have been free")]
+    OtherIndex,
+    /// A command was refused.
+    #[error("command {op} ended with {status:?}")]
+    Command {
+        /// Operation code.
+        op: u8,
+        /// How it ended.
+        status: Status,
+    },
+    /// A request ended otherwise than it has to.
+    #[error("a request ended with {got}, expected {expected}")]
+    Answer {
+        /// How it has to end.
+        expected: Syndrome,
+        /// How it ended.
+        got: Syndrome,
+    },
+}
+
+/// What is attacked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The cache of entries: which region.
+    Mpt,
+    /// The cache of table lines: which page.
+    Mtt,
+    /// The directory: which part of a table.
+    Dir,
+    /// The covert channels.
+    Covert,
+    /// Contention, which is only measured.
+    Contention,
+    /// Latency of refusals.
+    Uniform,
+}
+
+impl Target {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Mpt,
+        Self::Mtt,
+        Self::Dir,
+        Self::Covert,
+        Self::Contention,
+        Self::Uniform,
+    ];
+    /// Names for [`Target::named`].
+    pub const NAMES: [&'static str; 7] = [
+        "all",
+        "mpt",
+        "mtt",
+        "dir",
+        "covert",
+        "contention",
+        "uniform",
+    ];
+
+    /// What a name of [`Target::NAMES`] stands for; nothing if it is none.
+    pub fn named(name: &str) -> &'static [Self] {
+        match Self::NAMES.iter().position(|known| *known == name) {
+            Some(0) => &Self::ALL,
+            Some(n) => &Self::ALL[n - 1..n],
+            None => &[],
+        }
+    }
+}
+
+/// Options of `tpt pythia`.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Configuration of the unit.
+    pub config: Config,
+    /// Trials of each attack.
+    pub trials: u64,
+    /// Start of all random choices.
+    pub seed: u64,
+    /// Fewer samples of each refusal.
+    pub quick: bool,
+    /// Report for machines.
+    pub json: Option<PathBuf>,
+    /// What is attacked.
+    pub targets: Vec<Target>,
+    /// Without partitions, with them: which of the two.
+    pub sides: Vec<bool>,
+}
+
+/// What every attack is told.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    seed: u64,
+    trials: u64,
+    training: u64,
+    quick: bool,
+}
+
+/// One attack, with or without partitions.
+#[derive(Clone, Debug)]
+struct Row {
+    name: &'static str,
+    isolated: bool,
+    judged: bool,
+    found: Found,
+}
+
+impl Row {
+    fn is_good(&self) -> bool {
+        let score = &self.found.score;
+        match (self.judged, self.isolated) {
+            (false, _) => true,
+            (true, false) => score.works(),
+            (true, true) => score.is_coin(),
+        }
+    }
+
+    fn wanted(&self) -> String {
+        match (self.judged, self.isolated) {
+            (false, _) => "-".into(),
+            (true, false) => ">= 75 %".into(),
+            (true, true) => {
+                let beside = 100.0 * Score::beside(self.found.score.trials);
+                format!("50 +- {beside:.1} %")
+            }
+        }
+    }
+
+    fn verdict(&self) -> &'static str {
+        match (self.judged, self.is_good(), self.isolated) {
+            (false, ..) => "measured",
+            (_, true, _) => "pass",
+            (_, false, false) => "DOES NOT WORK",
+            (_, false, true) => "LEAKS",
+        }
+    }
+
+    fn text(&self) -> String {
+        let score = &self.found.score;
+        let (low, high) = score.interval();
+        format!(
+            "{:<13} {:<4} {:>7} {:>8.2} % {:>6.2}..{:>6.2} {:>7} {:>12}  {:<13} {}\n",
+            self.name,
+            if self.isolated { "on" } else { "off" },
+            score.trials,
+            100.0 * score.accuracy(),
+            100.0 * low,
+            100.0 * high,
+            score.kinds,
+            self.wanted(),
+            self.verdict(),
+            self.found.how,
+        )
+    }
+
+    fn json(&self) -> Value {
+        let mut value = self.found.score.json();
+        value["name"] = json!(self.name);
+        value["isolated"] = json!(self.isolated);
+        value["how"] = json!(self.found.how);
+        value["clocks"] = json!(self.found.clocks);
+        value["verdict"] = json!(self.verdict());
+        value
+    }
+}
+
+type Attempt = fn(Setup, &Plan) -> Result<Found>;
+
+/// Attacks of a target: name, whether they are judged, and what runs them.
+fn attempts(target: Target) -> Vec<(&'static str, bool, Attempt)> {
+    match target {
+        Target::Mpt => vec![
+            ("mpt", true, attack::mpt),
+            ("mpt-reload", true, attack::reload),
+        ],
+        Target::Mtt => vec![("mtt", true, attack::mtt)],
+        Target::Dir => vec![("dir", true, attack::dir)],
+        Target::Covert => vec![
+            ("covert", true, covert::fast),
+            ("covert-sweep", true, covert::slow),
+        ],
+        Target::Contention => vec![
+            ("port", false, contention::port),
+            ("arbiter", false, contention::arbiter),
+            ("fence", false, contention::fence),
+        ],
+        Target::Uniform => Vec::new(),
+    }
+}
+
+/// Runs one attack without and with partitions, at the same time.
+fn both(
+    name: &'static str,
+    judged: bool,
+    attempt: Attempt,
+    setup: Setup,
+    sides: &[bool],
+    plan: &Plan,
+) -> Result<Vec<Row>> {
+    let run = |isolated: bool| -> Result<Row> {
+        let side = if isolated { "on" } else { "off" };
+        let found = attempt(Setup { isolated, ..setup }, plan)
+            .with_context(|| format!("{name}, isolation {side}"))?;
+        Ok(Row {
+            name,
+            isolated,
+            judged,
+            found,
+        })
+    };
+    std::thread::scope(|scope| {
+        let run = &run;
+        let threads: Vec<_> = sides
+            .iter()
+            .map(|side| scope.spawn(move || run(*side)))
+            .collect();
+        let ended = threads.into_iter().map(|thread| match thread.join() {
+            Ok(row) => row,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        ended.collect()
+    })
+}
+
+/// `tpt pythia`.
+pub fn pythia(options: &Options) -> Result<Exit> {
+    let name = options.config.name();
+    if !options.config.sizes().built {
+        bail!("the configuration {name} is not part of this build");
+    }
+    let json = match &options.json {
+        Some(path) => Some(Output::open("--json", path, &[])?),
+        None => None,
+    };
+    let start = Instant::now();
+    let plan = Plan {
+        seed: options.seed,
+        trials: options.trials,
+        training: (options.trials / TRAINING).clamp(TRAINING_IN.0, TRAINING_IN.1),
+        quick: options.quick,
+    };
+    let setup = Setup {
+        config: options.config,
+        seed: options.seed,
+        table: 0,
+        isolated: false,
+        refusal_time: 0,
+    };
+    let mut rows = Vec::new();
+    let mut refusals = None;
+    for target in &options.targets {
+        for (name, judged, attempt) in attempts(*target) {
+            let seconds = start.elapsed().as_secs();
+            let _ = writeln!(std::io::stderr(), "pythia: {name} ({seconds} s)");
+            rows.extend(both(name, judged, attempt, setup, &options.sides, &plan)?);
+        }
+        if *target == Target::Uniform {
+            let report = uniform::run(setup, &plan).context("latency of refusals")?;
+            refusals = Some(report);
+        }
+    }
+    let mut text = format!(
+        "configuration {name}, seed {}, hidden keys, memory latency {} clocks, {} trials with known \
+         secrets first\n",
+        options.seed,
+        stage::MEMORY,
+        plan.training
+    );
+    if !rows.is_empty() {
+        let _ = writeln!(
+            text,
+            "\n{:<13} {:<4} {:>7} {:>10} {:>14} {:>7} {:>12}  {:<13} how",
+            "attack", "iso", "trials", "right", "95 %", "kinds", "wanted", "verdict"
+        );
+        rows.iter().for_each(|row| text += &row.text());
+        text += "kinds: different observations; 1 means that there was nothing to see\n";
+    }
+    let mut failed = rows.iter().filter(|row| !row.is_good()).count();
+    if let Some(report) = &refusals {
+        text += &report.text();
+        failed += usize::from(!report.is_uniform()) + usize::from(!report.is_free());
+    }
+    if rows.iter().any(|row| row.judged) && options.trials < FULL {
+        let _ = writeln!(
+            text,
+            "\nfewer than {FULL} trials: a small leak would not be seen"
+        );
+    }
+    let _ = writeln!(text, "\npythia: {failed} failed");
+    // A reader that has gone away is no error: the verdict is in the exit code.
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    if let Some(file) = json {
+        let value = json!({
+            "config": name,
+            "seed": options.seed,
+            "memory_latency": stage::MEMORY,
+            "training": plan.training,
+            "attacks": rows.iter().map(Row::json).collect::<Vec<_>>(),
+            "refusals": refusals.as_ref().map(uniform::Report::json),
+            "failed": failed,
+        });
+        file.write(&format!("{}\n", serde_json::to_string_pretty(&value)?))?;
+    }
+    Ok(match failed {
+        0 => Exit::Good,
+        _ => Exit::Mismatch,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(isolated: bool, judged: bool, right: u64) -> Row {
+        Row {
+            name: "x",
+            isolated,
+            judged,
+            found: Found {
+                score: Score {
+                    trials: 10_000,
+                    right,
+                    kinds: 2,
+                },
+                how: String::new(),
+                clocks: 1,
+            },
+        }
+    }
+
+    #[test]
+    fn verdicts() {
+        assert_eq!(row(false, true, 9_900).verdict(), "pass");
+        assert_eq!(row(false, true, 5_000).verdict(), "DOES NOT WORK");
+        assert_eq!(row(true, true, 5_100).verdict(), "pass");
+        assert_eq!(row(true, true, 5_300).verdict(), "LEAKS");
+        // A rule that is always wrong tells as much as one that is always right.
+        assert_eq!(row(true, true, 4_700).verdict(), "LEAKS");
+        assert_eq!(row(true, false, 9_900).verdict(), "measured");
+        assert!(row(true, false, 9_900).is_good());
+    }
+
+    #[test]
+    fn names() {
+        assert_eq!(Target::named("all"), Target::ALL);
+        assert_eq!(Target::named("mtt"), [Target::Mtt]);
+        assert_eq!(Target::named("uniform"), [Target::Uniform]);
+        assert!(Target::named("nothing").is_empty());
+    }
+}
