@@ -75,6 +75,12 @@ extern "C" {
 #define TPT_CSR__CAP2__FRMR_bm 0x2
 #define TPT_CSR__CAP2__FRMR_bp 1
 #define TPT_CSR__CAP2__FRMR_bw 1
+#define TPT_CSR__CAP2__ALARM_bm 0x4
+#define TPT_CSR__CAP2__ALARM_bp 2
+#define TPT_CSR__CAP2__ALARM_bw 1
+#define TPT_CSR__CAP2__REFUSAL_TIME_bm 0x8
+#define TPT_CSR__CAP2__REFUSAL_TIME_bp 3
+#define TPT_CSR__CAP2__REFUSAL_TIME_bw 1
 #define TPT_CSR__CAP2__WINDOWS_bm 0x70
 #define TPT_CSR__CAP2__WINDOWS_bp 4
 #define TPT_CSR__CAP2__WINDOWS_bw 3
@@ -84,6 +90,9 @@ extern "C" {
 #define TPT_CSR__CAP2__SYNDROMES_bm 0x1f00
 #define TPT_CSR__CAP2__SYNDROMES_bp 8
 #define TPT_CSR__CAP2__SYNDROMES_bw 5
+#define TPT_CSR__CAP2__LOG_PARTS_bm 0x6000
+#define TPT_CSR__CAP2__LOG_PARTS_bp 13
+#define TPT_CSR__CAP2__LOG_PARTS_bw 2
 #define TPT_CSR__CAP2__LOG_ENTRIES_bm 0x70000
 #define TPT_CSR__CAP2__LOG_ENTRIES_bp 16
 #define TPT_CSR__CAP2__LOG_ENTRIES_bw 3
@@ -208,6 +217,10 @@ extern "C" {
 #define TPT_CSR__ERROR__DOORBELL_bp 5
 #define TPT_CSR__ERROR__DOORBELL_bw 1
 #define TPT_CSR__ERROR__DOORBELL_reset 0x0
+#define TPT_CSR__ERROR__LATE_bm 0x40
+#define TPT_CSR__ERROR__LATE_bp 6
+#define TPT_CSR__ERROR__LATE_bw 1
+#define TPT_CSR__ERROR__LATE_reset 0x0
 
 // reg - tpt_csr.INT_STATUS
 #define TPT_CSR__INT_STATUS__ERROR_bm 0x1
@@ -230,6 +243,10 @@ extern "C" {
 #define TPT_CSR__INT_STATUS__CLEAR_DONE_bp 4
 #define TPT_CSR__INT_STATUS__CLEAR_DONE_bw 1
 #define TPT_CSR__INT_STATUS__CLEAR_DONE_reset 0x0
+#define TPT_CSR__INT_STATUS__ALARM_bm 0x20
+#define TPT_CSR__INT_STATUS__ALARM_bp 5
+#define TPT_CSR__INT_STATUS__ALARM_bw 1
+#define TPT_CSR__INT_STATUS__ALARM_reset 0x0
 
 // reg - tpt_csr.INT_ENABLE
 #define TPT_CSR__INT_ENABLE__ERROR_bm 0x1
@@ -252,6 +269,10 @@ extern "C" {
 #define TPT_CSR__INT_ENABLE__CLEAR_DONE_bp 4
 #define TPT_CSR__INT_ENABLE__CLEAR_DONE_bw 1
 #define TPT_CSR__INT_ENABLE__CLEAR_DONE_reset 0x0
+#define TPT_CSR__INT_ENABLE__ALARM_bm 0x20
+#define TPT_CSR__INT_ENABLE__ALARM_bp 5
+#define TPT_CSR__INT_ENABLE__ALARM_bw 1
+#define TPT_CSR__INT_ENABLE__ALARM_reset 0x0
 
 // reg - tpt_csr.CNT_REQUESTS
 #define TPT_CSR__CNT_REQUESTS__VALUE_bm 0xffffffff
@@ -324,6 +345,12 @@ extern "C" {
 #define TPT_CSR__CNT_EVICT__VALUE_bp 0
 #define TPT_CSR__CNT_EVICT__VALUE_bw 32
 #define TPT_CSR__CNT_EVICT__VALUE_reset 0x0
+
+// reg - tpt_csr.CNT_LATE
+#define TPT_CSR__CNT_LATE__VALUE_bm 0xffffffff
+#define TPT_CSR__CNT_LATE__VALUE_bp 0
+#define TPT_CSR__CNT_LATE__VALUE_bw 32
+#define TPT_CSR__CNT_LATE__VALUE_reset 0x0
 
 // reg - tpt_csr.SYN_COUNT[]
 #define TPT_CSR__SYN_COUNTX__VALUE_bm 0xffffffff
@@ -517,6 +544,91 @@ typedef struct __attribute__ ((__packed__)) {
     uint32_t LIMIT_HI;
 } tpt_csr__HOSTWINx_t;
 
+// reg - tpt_csr.ALARM
+#define TPT_CSR__ALARM__STREAM_THRESHOLD_bm 0xff
+#define TPT_CSR__ALARM__STREAM_THRESHOLD_bp 0
+#define TPT_CSR__ALARM__STREAM_THRESHOLD_bw 8
+#define TPT_CSR__ALARM__STREAM_THRESHOLD_reset 0x0
+#define TPT_CSR__ALARM__PD_THRESHOLD_bm 0xff00
+#define TPT_CSR__ALARM__PD_THRESHOLD_bp 8
+#define TPT_CSR__ALARM__PD_THRESHOLD_bw 8
+#define TPT_CSR__ALARM__PD_THRESHOLD_reset 0x0
+#define TPT_CSR__ALARM__BLOCK_bm 0x10000
+#define TPT_CSR__ALARM__BLOCK_bp 16
+#define TPT_CSR__ALARM__BLOCK_bw 1
+#define TPT_CSR__ALARM__BLOCK_reset 0x0
+
+// reg - tpt_csr.ALARM_SELECT
+#define TPT_CSR__ALARM_SELECT__STREAM_bm 0x3f
+#define TPT_CSR__ALARM_SELECT__STREAM_bp 0
+#define TPT_CSR__ALARM_SELECT__STREAM_bw 6
+#define TPT_CSR__ALARM_SELECT__STREAM_reset 0x0
+#define TPT_CSR__ALARM_SELECT__CLIENT_bm 0xc0
+#define TPT_CSR__ALARM_SELECT__CLIENT_bp 6
+#define TPT_CSR__ALARM_SELECT__CLIENT_bw 2
+#define TPT_CSR__ALARM_SELECT__CLIENT_reset 0x0
+#define TPT_CSR__ALARM_SELECT__SLOT_bm 0xf00
+#define TPT_CSR__ALARM_SELECT__SLOT_bp 8
+#define TPT_CSR__ALARM_SELECT__SLOT_bw 4
+#define TPT_CSR__ALARM_SELECT__SLOT_reset 0x0
+
+// reg - tpt_csr.ALARM_STREAM
+#define TPT_CSR__ALARM_STREAM__COUNT_bm 0xff
+#define TPT_CSR__ALARM_STREAM__COUNT_bp 0
+#define TPT_CSR__ALARM_STREAM__COUNT_bw 8
+#define TPT_CSR__ALARM_STREAM__BLOCKED_bm 0x80000000
+#define TPT_CSR__ALARM_STREAM__BLOCKED_bp 31
+#define TPT_CSR__ALARM_STREAM__BLOCKED_bw 1
+
+// reg - tpt_csr.ALARM_PD
+#define TPT_CSR__ALARM_PD__COUNT_bm 0xff
+#define TPT_CSR__ALARM_PD__COUNT_bp 0
+#define TPT_CSR__ALARM_PD__COUNT_bw 8
+#define TPT_CSR__ALARM_PD__PD_bm 0xffffff00
+#define TPT_CSR__ALARM_PD__PD_bp 8
+#define TPT_CSR__ALARM_PD__PD_bw 24
+
+// reg - tpt_csr.ALARM_CLEAR
+#define TPT_CSR__ALARM_CLEAR__STREAM_bm 0x1
+#define TPT_CSR__ALARM_CLEAR__STREAM_bp 0
+#define TPT_CSR__ALARM_CLEAR__STREAM_bw 1
+#define TPT_CSR__ALARM_CLEAR__STREAM_reset 0x0
+#define TPT_CSR__ALARM_CLEAR__PD_bm 0x2
+#define TPT_CSR__ALARM_CLEAR__PD_bp 1
+#define TPT_CSR__ALARM_CLEAR__PD_bw 1
+#define TPT_CSR__ALARM_CLEAR__PD_reset 0x0
+#define TPT_CSR__ALARM_CLEAR__EVERY_bm 0x4
+#define TPT_CSR__ALARM_CLEAR__EVERY_bp 2
+#define TPT_CSR__ALARM_CLEAR__EVERY_bw 1
+#define TPT_CSR__ALARM_CLEAR__EVERY_reset 0x0
+
+// reg - tpt_csr.ALARM_BLOCKED[]
+#define TPT_CSR__ALARM_BLOCKEDX__STREAMS_bm 0xffffffff
+#define TPT_CSR__ALARM_BLOCKEDX__STREAMS_bp 0
+#define TPT_CSR__ALARM_BLOCKEDX__STREAMS_bw 32
+
+// reg - tpt_csr.ISOLATION
+#define TPT_CSR__ISOLATION__LOG_PARTS_bm 0x3
+#define TPT_CSR__ISOLATION__LOG_PARTS_bp 0
+#define TPT_CSR__ISOLATION__LOG_PARTS_bw 2
+#define TPT_CSR__ISOLATION__LOG_PARTS_reset 0x0
+#define TPT_CSR__ISOLATION__PD_SHIFT_bm 0x1f00
+#define TPT_CSR__ISOLATION__PD_SHIFT_bp 8
+#define TPT_CSR__ISOLATION__PD_SHIFT_bw 5
+#define TPT_CSR__ISOLATION__PD_SHIFT_reset 0x0
+
+// reg - tpt_csr.PART_MAP
+#define TPT_CSR__PART_MAP__VALUE_bm 0xffffffff
+#define TPT_CSR__PART_MAP__VALUE_bp 0
+#define TPT_CSR__PART_MAP__VALUE_bw 32
+#define TPT_CSR__PART_MAP__VALUE_reset 0x0
+
+// reg - tpt_csr.REFUSAL_TIME
+#define TPT_CSR__REFUSAL_TIME__CLOCKS_bm 0xfff
+#define TPT_CSR__REFUSAL_TIME__CLOCKS_bp 0
+#define TPT_CSR__REFUSAL_TIME__CLOCKS_bw 12
+#define TPT_CSR__REFUSAL_TIME__CLOCKS_reset 0x0
+
 // addrmap - tpt_csr
 typedef struct __attribute__ ((__packed__)) {
     uint32_t ID;
@@ -550,9 +662,10 @@ typedef struct __attribute__ ((__packed__)) {
     uint32_t CNT_BAD_DONE;
     uint32_t CNT_FENCES;
     uint32_t CNT_EVICT;
-    uint8_t RESERVED_b0_103[0x54];
-    uint32_t SYN_COUNT[19];
-    uint8_t RESERVED_150_17f[0x30];
+    uint32_t CNT_LATE;
+    uint8_t RESERVED_b4_103[0x50];
+    uint32_t SYN_COUNT[20];
+    uint8_t RESERVED_154_17f[0x2c];
     uint32_t LOG_COUNT;
     uint8_t RESERVED_184_18f[0xc];
     uint32_t LOG[4];
@@ -581,10 +694,20 @@ typedef struct __attribute__ ((__packed__)) {
     uint32_t HOSTWIN_ENABLE;
     uint8_t RESERVED_284_2bf[0x3c];
     tpt_csr__HOSTWINx_t HOSTWIN[4];
+    uint32_t ALARM;
+    uint32_t ALARM_SELECT;
+    uint32_t ALARM_STREAM;
+    uint32_t ALARM_PD;
+    uint32_t ALARM_CLEAR;
+    uint8_t RESERVED_314_31f[0xc];
+    uint32_t ALARM_BLOCKED[8];
+    uint32_t ISOLATION;
+    uint32_t PART_MAP;
+    uint32_t REFUSAL_TIME;
 } tpt_csr_t;
 
 
-static_assert(sizeof(tpt_csr_t) == 0x300, "Packing error");
+static_assert(sizeof(tpt_csr_t) == 0x34c, "Packing error");
 
 #ifdef __cplusplus
 }

@@ -30,6 +30,8 @@ rtl/tpt_wr_arb.sv
 rtl/gen/tpt_csr_regs.sv
 rtl/tpt_csr.sv
 rtl/tpt_refusal_log.sv
+rtl/tpt_refusal_timer.sv
+rtl/tpt_alarm.sv
 rtl/tpt_axi_rd.sv
 rtl/tpt_axi_wr.sv
 rtl/tpt_core.sv

@@ -34,6 +34,11 @@
 ///
 /// A pass that read its tags before an older pass changed the same set is stale and is repeated.
 ///
+/// The cache can be divided into partitions (`Parts`): the top bits of a set number are then the
+/// partition, and the user sees to it. A pass changes nothing outside of its own set, and the
+/// search for a victim has a place of its own in each quarter of the sets, so what one partition
+/// does leaves no trace in another. An invalidation looks into every partition.
+///
 /// Invalidation of one key removes a stored line; a line that is on its way is poisoned: its data
 /// are not used, not even by its owner, who reads again. A sweep removes all lines of one index
 /// (or all lines).
@@ -58,6 +63,8 @@ module tpt_cache #(
   parameter int unsigned Beats    = 1,
   /// Width of the user's error code of a fill.
   parameter int unsigned ErrW     = 2,
+  /// Most partitions, 1 (none) or 4.
+  parameter int unsigned Parts    = 1,
   localparam int unsigned CtxW  = $clog2(NumCtx),
   localparam int unsigned SetW  = $clog2(Sets),
   localparam int unsigned WayW  = (Ways > 1) ? $clog2(Ways) : 1,
@@ -121,7 +128,10 @@ module tpt_cache #(
   input  logic             kill_valid_i,
   input  logic [CtxW-1:0]  kill_ctx_i,
 
-  // Invalidate one key. Hold valid until done (one clock).
+  // log2 of the partitions, 0 to log2(Parts). Constant while the cache is in use.
+  input  logic [1:0]       log_parts_i,
+
+  // Invalidate one key, in all partitions. Hold valid until done (one clock).
   input  logic             inv_valid_i,
   input  logic [SetW-1:0]  inv_set_i,
   input  logic [KeyW-1:0]  inv_key_i,
@@ -147,6 +157,9 @@ module tpt_cache #(
   end
   if (DataW % Beats != 0) begin : g_bad_beats
     $fatal(1, "tpt_cache: DataW must be a multiple of Beats");
+  end
+  if (Parts != 1 && (Parts != 4 || Sets < 8)) begin : g_bad_parts
+    $fatal(1, "tpt_cache: Parts must be 1, or 4 with at least 8 sets");
   end
   if (KeyW < IndexW) begin : g_bad_key
     $fatal(1, "tpt_cache: KeyW must not be smaller than IndexW");
@@ -276,6 +289,7 @@ module tpt_cache #(
   logic [CtxW-1:0] wk_ctx_q;
   logic            rr_q;           // alternate between repeated and new passes
   logic            ctl_busy_q;     // an invalidate or sweep pass is in the pipeline
+  logic [SetW-1:0] inv_set;        // of the next invalidate pass
   logic [SetW-1:0] swp_set_q;
   stage_t          p0;
   logic [CtxW-1:0] key_ctx;
@@ -299,7 +313,7 @@ module tpt_cache #(
       end else if (!ctl_busy_q && inv_valid_i && !inv_done_o) begin
         p0.valid = 1'b1;
         p0.kind  = PassInv;
-        p0.set   = inv_set_i;
+        p0.set   = inv_set;
       end else if (!ctl_busy_q && sweep_valid_i && !sweep_done_o) begin
         p0.valid = 1'b1;
         p0.kind  = PassSweep;
@@ -443,14 +457,14 @@ module tpt_cache #(
 
   logic            look_alloc;           // P4 takes a way
   logic            p3_room, p3_empty, p3_plain;
-  logic [WayW-1:0] p3_vic, vic_from_q;   // the search begins behind the way taken last
+  logic [WayW-1:0] p3_vic, vic_from;     // the search begins behind the way taken last
   always_comb begin
     p3_room  = 1'b0;
     p3_empty = 1'b0;
     p3_plain = 1'b0;
     p3_vic   = '0;
     for (int unsigned k = 0; k < Ways; k++) begin
-      automatic logic [WayW-1:0] w = WayW'((32'(vic_from_q) + k) % Ways);
+      automatic logic [WayW-1:0] w = WayW'((32'(vic_from) + k) % Ways);
       if (tag_rdata[w].state != LinePend && !p3_plain) begin
         if (!p3_room || !used_rdata[w]) p3_vic = w;
         p3_room = 1'b1;
@@ -465,9 +479,23 @@ module tpt_cache #(
       end
     end
   end
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) vic_from_q <= '0;
-    else if (look_alloc) vic_from_q <= WayW'((32'(p4_vic_q) + 1) % Ways);
+  // In each quarter of the sets, if there are partitions.
+  if (Parts > 1) begin : g_vic_parts
+    logic [Parts-1:0][WayW-1:0] vic_from_q;
+    assign vic_from = vic_from_q[p3_q.set[SetW-1 -: 2]];
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) vic_from_q <= '0;
+      else if (look_alloc) begin
+        vic_from_q[p4_q.set[SetW-1 -: 2]] <= WayW'((32'(p4_vic_q) + 1) % Ways);
+      end
+    end
+  end else begin : g_vic_all
+    logic [WayW-1:0] vic_from_q;
+    assign vic_from = vic_from_q;
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) vic_from_q <= '0;
+      else if (look_alloc) vic_from_q <= WayW'((32'(p4_vic_q) + 1) % Ways);
+    end
   end
 
   // A pass is stale if its set is written after its tags were read.
@@ -771,7 +799,26 @@ module tpt_cache #(
   // ---------------------------------------------------------------------------------------------
   // Invalidate and sweep
   // ---------------------------------------------------------------------------------------------
-  logic inv_done_q, sweep_done_q;
+  logic inv_done_q, sweep_done_q, inv_last;
+  if (Parts > 1) begin : g_inv_parts
+    // the set of the key in the partition whose turn it is
+    logic [1:0] inv_part_q;
+    always_comb begin
+      inv_set = inv_set_i;
+      if (log_parts_i == 2'd1) inv_set[SetW-1] = inv_part_q[0];
+      if (log_parts_i == 2'd2) inv_set[SetW-1 -: 2] = inv_part_q;
+    end
+    assign inv_last = inv_part_q == ~(2'b11 << log_parts_i);
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) inv_part_q <= '0;
+      else if (p4_inv && !p4_q.stale) inv_part_q <= inv_last ? '0 : inv_part_q + 1'b1;
+    end
+  end else begin : g_inv_one
+    assign inv_set  = inv_set_i;
+    assign inv_last = 1'b1;
+    logic unused_parts;
+    assign unused_parts = ^log_parts_i;
+  end
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       ctl_busy_q   <= 1'b0;
@@ -779,7 +826,7 @@ module tpt_cache #(
       sweep_done_q <= 1'b0;
       swp_set_q    <= '0;
     end else begin
-      inv_done_q   <= p4_inv && !p4_q.stale;
+      inv_done_q   <= p4_inv && !p4_q.stale && inv_last;
       sweep_done_q <= p4_swp && !p4_q.stale && (&swp_set_q);
       if (p0.valid && (p0.kind == PassInv || p0.kind == PassSweep)) ctl_busy_q <= 1'b1;
       else if (p4_inv || p4_swp) ctl_busy_q <= 1'b0;
@@ -824,6 +871,8 @@ module tpt_cache #(
   `TPT_ASSUME(KillRoom_A, !kill_valid_i || q_ready[3])
   `TPT_ASSERT(WakeRoom_A, !wlq_push || q_ready[4])
   `TPT_ASSUME(SubReady_A, !sub_valid_i || ready_o)
+  // a fill goes into the set in which its way was reserved
+  `TPT_ASSERT(FillSet_A, !p4_fill || p4_q.set == mshr_set[p4_q.ctx])
   // one key is in one way only
   `TPT_ASSERT(HitOneHot_A, !look_ok || $onehot0(p4_hit_q))
   `TPT_ASSERT(PendOneHot_A, !look_ok || $onehot0(p4_pend_q))

@@ -28,6 +28,10 @@
 /// from the walker. One outside of them does not leave: its request ends there. Its other beats are
 /// dropped, and the last one tells it.
 ///
+/// With partitions the contexts are divided, too: each partition may have its share of them, and a
+/// request of one that has its share waits. `room_o` tells of which partitions a request would not
+/// wait for that: a source that asks for others only is never held up by a neighbour.
+///
 /// Client reset: no request or `done` is taken, beats are dropped until every context is free, then
 /// all tags are released.
 module tpt_client
@@ -48,6 +52,8 @@ module tpt_client
   parameter bit          Merge      = 1'b1,
   /// Host windows: as many as there are in tpt_csr, or 0 to leave them out.
   parameter int unsigned NumWindows = 4,
+  /// Most partitions, 1 (none) or 4.
+  parameter int unsigned Parts      = 1,
   localparam int unsigned LaneW     = (Lanes > 1) ? $clog2(Lanes) : 1,
   localparam int unsigned CtxW      = $clog2(NumCtx),
   localparam int unsigned StrW      = $clog2(NumStreams),
@@ -60,6 +66,10 @@ module tpt_client
   output logic             ready_o,
   /// No request is inside, and no `done` is owed.
   output logic             idle_o,
+
+  // Partitions, constant while requests are inside; those that have a context left
+  input  isolation_t       isolation_i,
+  output logic [3:0]       room_o,
 
   // Host windows in force, their first and last pages; constant while requests are inside
   input  logic [NumHostwinBaseLo-1:0]             window_enable_i,
@@ -85,6 +95,7 @@ module tpt_client
   input  logic             pop_grant_i,
   output req_t             pop_req_o,
   output logic [CtxW-1:0]  pop_ctx_o,
+  output logic [PartW-1:0] pop_part_o,
   output logic             pop_busy_o,
   input  logic [LaneW-1:0] pop_lane_i,    // lane of pop_req_o
 
@@ -148,6 +159,9 @@ module tpt_client
   end
   if (NumStreams < 2 || NumStreams > 64 || (NumStreams & (NumStreams - 1)) != 0) begin : g_bad_str
     $fatal(1, "tpt_client: NumStreams must be a power of two, 2 to 64");
+  end
+  if (Parts != 1 && (Parts != 4 || NumCtx < 4)) begin : g_bad_parts
+    $fatal(1, "tpt_client: Parts must be 1, or 4 with at least 4 contexts");
   end
   if (NumWindows != 0 && NumWindows != NumHostwinBaseLo) begin : g_bad_windows
     $fatal(1, "tpt_client: NumWindows must be 4 or 0");
@@ -230,9 +244,17 @@ module tpt_client
       skid_more_q <= 1'b1;
     end
   end
+  logic [PartW-1:0] skid_part_q, skid_more_part_q, req_part;
+  assign req_part = (Parts > 1) ? pd_part(req_i.pd, isolation_i) : '0;
   always_ff @(posedge clk_i) begin
-    if (skid_push) skid_more_req_q <= req_i;
-    if (skid_pop || !skid_valid_q) skid_req_q <= skid_more_q ? skid_more_req_q : req_i;
+    if (skid_push) begin
+      skid_more_req_q  <= req_i;
+      skid_more_part_q <= req_part;
+    end
+    if (skid_pop || !skid_valid_q) begin
+      skid_req_q  <= skid_more_q ? skid_more_req_q : req_i;
+      skid_part_q <= skid_more_q ? skid_more_part_q : req_part;
+    end
   end
 
   // Free contexts: handed out once in ascending order, then in the order they were freed.
@@ -274,13 +296,57 @@ module tpt_client
   end
   assign idle_o   = ctx_idle && (&epoch_empty) && pipe_empty;
 
-  assign pop_valid_o = skid_valid_q && next_valid_q && ready_o && enable_i;
+  // Contexts of each partition, and its share of them.
+  logic            skid_may, ext_may;
+  logic [CtxW-1:0] ext_src_q;   // chunk behind which another context is given
+  if (Parts > 1) begin : g_shares
+    logic [PartW-1:0]           part_mem [NumCtx];
+    logic [PartW-1:0]           ext_part, end_part;
+    localparam int unsigned CountW = CtxW + 2;
+    logic [Parts-1:0][CountW-1:0] used_q, all;  // in contexts; with those that wait for one
+    logic [CountW-1:0]            share;
+    assign share    = CountW'(NumCtx) >> isolation_i.log_parts;
+    assign ext_part = part_mem[ext_src_q];
+    assign end_part = part_mem[end_ctx];
+    always_ff @(posedge clk_i) begin
+      if (skid_pop || ext_go) part_mem[next_ctx_q] <= skid_pop ? skid_part_q : ext_part;
+    end
+    for (genvar p = 0; p < Parts; p++) begin : g_part
+      always_ff @(posedge clk_i) begin
+        if (!rst_ni) used_q[p] <= '0;
+        else begin
+          used_q[p] <= used_q[p] + CountW'(skid_pop && skid_part_q == PartW'(p)) +
+                       CountW'(ext_go && ext_part == PartW'(p)) -
+                       CountW'(free_push && end_part == PartW'(p));
+        end
+      end
+      assign all[p]    = used_q[p] + CountW'(skid_valid_q && skid_part_q == PartW'(p)) +
+                         CountW'(skid_more_q && skid_more_part_q == PartW'(p));
+      assign room_o[p] = all[p] < share;
+      `TPT_ASSERT(Share_A, used_q[p] <= share)
+    end
+    assign skid_may = used_q[skid_part_q] < share;
+    // one more is left for a request that comes in this clock
+    assign ext_may  = (isolation_i.log_parts == 2'd0) || all[ext_part] + 1'b1 < share;
+  end else begin : g_one_share
+    assign skid_may = 1'b1;
+    assign ext_may  = 1'b1;
+    assign room_o   = '1;
+    logic unused_parts;
+    assign unused_parts = ^{skid_part_q, skid_more_part_q, isolation_i, req_part};
+  end
+
+  assign pop_part_o  = skid_part_q;
+  assign pop_valid_o = skid_valid_q && next_valid_q && ready_o && enable_i && skid_may;
   assign pop_req_o   = skid_req_q;
   assign pop_ctx_o   = next_ctx_q;
   assign skid_pop    = pop_valid_o && pop_grant_i;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) starved_o <= 1'b0;
-    else starved_o <= (skid_valid_q && !next_valid_q && !fresh && !free_valid) || drain;
+    else begin
+      starved_o <= (skid_valid_q && ((!next_valid_q && !fresh && !free_valid) || !skid_may)) ||
+                   drain;
+    end
   end
 
   // ---------------------------------------------------------------------------------------------
@@ -471,13 +537,12 @@ module tpt_client
   // Another context for the next chunk of a long request at the head of a stream: one stream per
   // clock is looked at.
   logic [StrW-1:0] ext_pick_q, ext_str_q;   // of the clock before, and of this one
-  logic [CtxW-1:0] ext_src_q;
   logic            ext_live_q;              // the stream had a request a clock ago
   // Not behind the chunk that hands out beats, nor behind one that may end the request, nor while
   // one may go on in place.
   assign ext_go  = ext_live_q && str_any_q[ext_str_q] && !str_kill_q[ext_str_q] &&
                    more_q[ext_src_q] && ready_o &&
-                   next_valid_q && free_many_q && !skid_pop &&
+                   next_valid_q && free_many_q && !skid_pop && ext_may &&
                    !(cs_one_q[ext_str_q] && (!cur_succ_q || cur_fin)) &&
                    !(act_q && cur_end && !cur_fin && !cur_succ_q);
   logic [CtxW-1:0]  adv_src;

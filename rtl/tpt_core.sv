@@ -51,6 +51,12 @@ module tpt_core
   parameter int unsigned FaultSlots  = 4,
   /// Host windows: 4, or 0 to leave them out.
   parameter int unsigned NumWindows  = 4,
+  /// Partitions of caches and contexts: 4, or 1 to leave them out.
+  parameter int unsigned Partitions  = 4,
+  /// Counts of bad keys and blocked streams: 0 leaves them out.
+  parameter int unsigned GuessAlarm  = 1,
+  /// Refusals of peers can leave at a fixed time: 0 leaves that out.
+  parameter int unsigned RefusalTime = 1,
   localparam int unsigned CtxW   = $clog2(NumContexts),
   localparam int unsigned AxiIdW = CtxW + $clog2(Lanes) + 4
 ) (
@@ -64,6 +70,7 @@ module tpt_core
   output logic  [NumClients-1:0]  rsp_valid_o,
   input  logic  [NumClients-1:0]  rsp_ready_i,
   output rsp_t  [NumClients-1:0]  rsp_o,
+  output logic  [NumClients-1:0][3:0] req_room_o,  // partitions with a context left
   input  logic  [NumClients-1:0]  done_valid_i,
   output logic  [NumClients-1:0]  done_ready_o,
   input  done_t [NumClients-1:0]  done_i,
@@ -134,6 +141,7 @@ module tpt_core
   localparam int unsigned ClientSlots = (NumClients > 1) ? (1 << ClientW) : 1;
   localparam int unsigned LCtx        = NumContexts / ClientSlots;
   localparam int unsigned LCtxW       = $clog2(LCtx);
+  localparam int unsigned StrW        = $clog2(NumStreams);
   localparam int unsigned LineEnt     = AxiDataW / 64;
   localparam int unsigned LineLog     = $clog2(LineEnt);
 
@@ -152,6 +160,9 @@ module tpt_core
   localparam int unsigned AllSlots = FaultSlots * Lanes;
   if (FaultSlots > 32 || (FaultSlots & (FaultSlots - 1)) != 0) begin : g_bad_slots
     $fatal(1, "tpt_core: FaultSlots must be 0 or a power of two up to 32");
+  end
+  if (Partitions != 1 && (Partitions != 4 || LCtx < 4)) begin : g_bad_parts
+    $fatal(1, "tpt_core: Partitions must be 1, or 4 with at least 4 contexts per client");
   end
   if (MaxLevels < 3 || MaxLevels > 4) begin : g_bad_levels
     $fatal(1, "tpt_core: MaxLevels must be 3 or 4");
@@ -210,6 +221,13 @@ module tpt_core
   logic                          cmdq_doorbell, cplq_doorbell;
   logic [NumHostwinBaseLo-1:0]             window_enable;
   logic [NumHostwinBaseLo-1:0][FrameW-1:0] window_base, window_limit;
+  // Tenants, bad keys, time of refusals
+  isolation_t                    isolation;
+  alarm_set_t                    alarm_set;
+  alarm_show_t                   alarm_show;
+  logic [RefusalTimeW-1:0]       refusal_clocks;
+  logic [NumClients-1:0][NumStreams-1:0] blocked;
+  logic                          alarm;
   logic unused_parts;
   assign unused_parts = ^{cmdq_doorbell, cplq_doorbell, cmdq_base[11:0], cplq_base[11:0]};
 
@@ -218,7 +236,8 @@ module tpt_core
     .MptSets(MptSets), .MptWays(MptWays), .MttSets(MttSets), .MttWays(MttWays),
     .AxiDataW(AxiDataW), .MaxLevels(MaxLevels), .Lanes(Lanes), .MergeSegs(MergeSegs),
     .Frmr(1), .Queues(CmdQueue), .FaultSlots(AllSlots), .MttChecked(MttChecked),
-    .Windows(NumWindows)
+    .Windows(NumWindows), .Partitions(Partitions), .GuessAlarm(GuessAlarm),
+    .RefusalTime(RefusalTime)
   ) u_csr (
     .clk_i, .rst_ni,
     .s_axil_awaddr_i, .s_axil_awvalid_i, .s_axil_awready_o,
@@ -277,7 +296,13 @@ module tpt_core
     .cplq_head_bad_i    (cplq_head_bad),
     .window_enable_o    (window_enable),
     .window_base_o      (window_base),
-    .window_limit_o     (window_limit)
+    .window_limit_o     (window_limit),
+    .isolation_o        (isolation),
+    .refusal_clocks_o   (refusal_clocks),
+    .alarm_set_o        (alarm_set),
+    .alarm_show_i       (alarm_show),
+    .blocked_i          (blocked),
+    .alarm_i            (alarm)
   );
 
   logic                  epoch, fence_req, fence_busy, fence_flip;
@@ -549,6 +574,8 @@ module tpt_core
   logic  [NumClients-1:0]            cl_ready, cl_idle, pop_valid, pop_grant, pop_busy;
   req_t  [NumClients-1:0]            pop_req;
   logic  [NumClients-1:0][LCtxW-1:0] pop_ctx;
+  logic  [NumClients-1:0][PartW-1:0] pop_part;
+  logic  [NumClients-1:0]            pop_blocked;
   logic  [NumClients-1:0][LaneW-1:0] pop_lane, adv_lane;
   logic  [NumClients-1:0]            adv_valid;
   logic  [NumClients-1:0][LCtxW-1:0] adv_ctx, adv_src;
@@ -602,12 +629,19 @@ module tpt_core
     end
     assign pop_lane[c] = lane_of(pop_req[c].key[31:8]);
 
+    // Told with pop_busy: the stream is blocked.
+    logic [StrW-1:0] pop_str_q;
+    always_ff @(posedge clk_i) pop_str_q <= pop_req[c].stream[StrW-1:0];
+    assign pop_blocked[c] = blocked[c][pop_str_q];
+
     tpt_client #(
       .NumCtx(LCtx), .NumStreams(NumStreams), .LineEnt(LineEnt), .Lanes(Lanes),
-      .Merge(MergeSegs != 0), .NumWindows(NumWindows)
+      .Merge(MergeSegs != 0), .NumWindows(NumWindows), .Parts(Partitions)
     ) u_client (
       .clk_i, .rst_ni,
       .enable_i      (enter_q),
+      .isolation_i   (isolation),
+      .room_o        (req_room_o[c]),
       .window_enable_i(window_enable),
       .window_base_i (window_base),
       .window_limit_i(window_limit),
@@ -626,6 +660,7 @@ module tpt_core
       .pop_grant_i   (pop_grant[c]),
       .pop_req_o     (pop_req[c]),
       .pop_ctx_o     (pop_ctx[c]),
+      .pop_part_o    (pop_part[c]),
       .pop_busy_o    (pop_busy[c]),
       .pop_lane_i    (pop_lane[c]),
       .dir_valid_i   (dir_mine),
@@ -681,7 +716,8 @@ module tpt_core
   // ---------------------------------------------------------------------------------------------
   // New requests; and those that come again, in the same lane, to look up the parent of a window:
   // they go first.
-  logic [Lanes-1:0]            in_new, new_busy_q, par_valid_q, late_par_q;
+  logic [Lanes-1:0]            in_new, new_busy_q, new_blocked_q, par_valid_q, late_par_q;
+  logic [Lanes-1:0][PartW-1:0] new_part;
   logic [Lanes-1:0][CtxW-1:0]  new_ctx, par_ctx_q;
   req_t [Lanes-1:0]            new_req, par_req;
 
@@ -698,13 +734,17 @@ module tpt_core
     assign new_ctx[0]   = (ClientSlots == 1) ? CtxW'(pop_ctx[0])
                                              : CtxW'({gnt_cl, pop_ctx[gnt_cl]});
     assign new_req[0]   = pop_req[gnt_cl];
+    assign new_part[0]  = pop_part[gnt_cl];
     // told a clock after the grant
     always_ff @(posedge clk_i) late_cl_q <= gnt_cl;
-    assign new_busy_q[0] = pop_busy[late_cl_q];
+    assign new_busy_q[0]    = pop_busy[late_cl_q];
+    assign new_blocked_q[0] = pop_blocked[late_cl_q];
   end else begin : g_queues
     localparam int unsigned QueueDepth = 16;
     typedef struct packed {
       logic             busy;
+      logic             blocked;
+      logic [PartW-1:0] part;
       logic [LCtxW-1:0] ctx;
       req_t             req;
     } item_t;
@@ -726,16 +766,18 @@ module tpt_core
       end
       always_ff @(posedge clk_i) begin
         f_lane_q[c] <= pop_lane[c];
-        f_q[c]      <= '{busy: 1'b0, ctx: pop_ctx[c], req: pop_req[c]};
+        f_q[c]      <= '{busy: 1'b0, blocked: 1'b0, part: pop_part[c], ctx: pop_ctx[c],
+                         req: pop_req[c]};
       end
       always_comb begin
         f_item[c]      = f_q[c];
         f_item[c].busy = pop_busy[c];
+        f_item[c].blocked = pop_blocked[c];
       end
     end
     for (genvar l = 0; l < Lanes; l++) begin : g_lane_in
       logic [ClientW-1:0] cl;
-      logic               late_q;
+      logic               late_q, late_blocked_q;
       for (genvar c = 0; c < NumClients; c++) begin : g_queue
         tpt_fifo #(
           .Width($bits(item_t)), .Depth(QueueDepth), .FallThrough(1'b1)
@@ -758,9 +800,14 @@ module tpt_core
       );
       assign new_ctx[l] = (ClientSlots == 1) ? CtxW'(q_head[l][0].ctx)
                                              : CtxW'({cl, q_head[l][cl].ctx});
-      assign new_req[l] = q_head[l][cl].req;
-      always_ff @(posedge clk_i) late_q <= q_head[l][cl].busy;
-      assign new_busy_q[l] = late_q;
+      assign new_req[l]  = q_head[l][cl].req;
+      assign new_part[l] = q_head[l][cl].part;
+      always_ff @(posedge clk_i) begin
+        late_q         <= q_head[l][cl].busy;
+        late_blocked_q <= q_head[l][cl].blocked;
+      end
+      assign new_busy_q[l]    = late_q;
+      assign new_blocked_q[l] = late_blocked_q;
     end
   end
 
@@ -775,11 +822,18 @@ module tpt_core
   logic                        mpt_r_last;
   logic [Lanes-1:0]            mpt_hit, mpt_miss, mpt_evict, mpt_bus, mpt_bad;
   logic [Lanes-1:0]            mtt_hit, mtt_miss, mtt_evict, mtt_bus;
+  logic   [Lanes-1:0]            ev_late, bad_valid;
+  logic   [Lanes-1:0][4:0]       bad_syn;
+  logic   [Lanes-1:0][1:0]       bad_client;
+  logic   [Lanes-1:0][StrW-1:0]  bad_stream;
+  logic   [Lanes-1:0][PdW-1:0]   bad_pd;
   logic   [Lanes-1:0]          ln_fault_valid, ln_ans_ok;
   fault_t [Lanes-1:0]          ln_fault;
 
   for (genvar l = 0; l < Lanes; l++) begin : g_lane
     logic              l_valid, l_looked_up, l_bus, l_bad, l_busy, l_enabled, l_role, l_index_ok;
+    logic              l_was_blocked, l_blocked;
+    logic [PartW-1:0]  l_part;
     logic [CtxW-1:0]   l_ctx;
     mpt_entry_t        l_entry;
     logic [IndexW-1:0] l_index;
@@ -787,7 +841,8 @@ module tpt_core
     logic              l_parent;
 
     tpt_mpt_lookup #(
-      .NumCtx(NumContexts), .Sets(MptSets), .Ways(MptWays), .AxiDataW(AxiDataW)
+      .NumCtx(NumContexts), .Sets(MptSets), .Ways(MptWays), .AxiDataW(AxiDataW),
+      .Parts(Partitions)
     ) u_mpt (
       .clk_i, .rst_ni,
       .ready_o        (ln_mpt_ready[l]),
@@ -795,17 +850,22 @@ module tpt_core
       .mpt_size_i     (csr_mpt_size),
       .plain_i        (csr_plain),
       .perm_secret_i  (csr_perm_secret),
+      .log_parts_i    (isolation.log_parts),
       .in_valid_i     (in_new[l] || par_valid_q[l]),
       .in_ctx_i       (par_valid_q[l] ? par_ctx_q[l] : new_ctx[l]),
       .in_req_i       (par_valid_q[l] ? par_req[l] : new_req[l]),
       .in_parent_i    (par_valid_q[l]),
+      .in_part_i      (new_part[l]),
       .late_busy_i    (new_busy_q[l] && !late_par_q[l]),
+      .late_blocked_i (new_blocked_q[l] && !late_par_q[l]),
       .late_enabled_i (eng_ready),
       .out_valid_o    (l_valid),
       .out_ctx_o      (l_ctx),
       .out_req_o      (l_req),
       .out_parent_o   (l_parent),
       .out_busy_o     (l_busy),
+      .out_blocked_o  (l_was_blocked),
+      .out_part_o     (l_part),
       .out_enabled_o  (l_enabled),
       .out_looked_up_o(l_looked_up),
       .out_bus_err_o  (l_bus),
@@ -836,18 +896,33 @@ module tpt_core
       .ev_bad_o       (mpt_bad[l])
     );
 
-    logic            c_valid, c_empty, c_walk, c_again;
+    // What of the request goes along with its check.
+    typedef struct packed {
+      logic             blocked;
+      logic             peer;      // it is a peer's
+      logic [PartW-1:0] part;
+      logic [StrW-1:0]  stream;
+      logic [PdW-1:0]   pd;
+      logic [CtxW-1:0]  ctx;
+    } along_t;
+    along_t          l_along, c_along;
+    logic            c_valid, c_empty, c_walk, c_again, c_verdict;
     logic [CtxW-1:0] c_ctx;
-    logic [4:0]      c_syn;
+    logic [4:0]      c_check, c_syn;
     logic [17:0]     unused_mask;
     desc_t           c_desc;
     pos_t            c_pos;
-    tpt_mpt_check #(.PayW(CtxW), .MttChecked(MttChecked)) u_check (
+    // A blocked request is one that is not served, to the check.
+    assign l_blocked = l_was_blocked && l_enabled && !l_busy;
+    assign l_along   = '{blocked: l_blocked, peer: req_of_peer(l_req.op),
+                         part: l_part,
+                         stream: l_req.stream[StrW-1:0], pd: l_req.pd, ctx: l_ctx};
+    tpt_mpt_check #(.PayW($bits(along_t)), .MttChecked(MttChecked)) u_check (
       .clk_i, .rst_ni,
       .valid_i    (l_valid),
-      .pay_i      (l_ctx),
+      .pay_i      (l_along),
       .req_i      (l_req),
-      .disabled_i (!l_enabled),
+      .disabled_i (!l_enabled || l_blocked),
       .tag_busy_i (l_busy),
       .role_i     (l_role),
       .index_i    (l_index),
@@ -858,18 +933,50 @@ module tpt_core
       .mpt_bad_i  (l_bad),
       .parent_i   (l_parent),
       .valid_o    (c_valid),
-      .pay_o      (c_ctx),
-      .syndrome_o (c_syn),
+      .pay_o      (c_along),
+      .syndrome_o (c_check),
       .empty_o    (c_empty),
       .again_o    (c_again),
       .mask_o     (unused_mask),
       .desc_o     (c_desc),
       .pos_o      (c_pos)
     );
-    assign c_walk       = c_valid && c_syn == SynOk && !c_empty;
-    assign dir_valid[l] = c_valid && !c_walk && !c_again;
-    assign dir_ctx[l]   = c_ctx;
-    assign dir_syn[l]   = c_syn;
+    assign c_ctx     = c_along.ctx;
+    assign c_syn     = c_along.blocked ? SynBlocked : c_check;
+    assign c_walk    = c_valid && c_syn == SynOk && !c_empty;
+    assign c_verdict = c_valid && !c_walk && !c_again;
+
+    // A refusal of a peer's request by rules 2 to 11 leaves at its time.
+    if (RefusalTime != 0) begin : g_refusal_time
+      tpt_refusal_timer #(.NumCtx(NumContexts), .TimeW(RefusalTimeW)) u_timer (
+        .clk_i, .rst_ni,
+        .clocks_i      (refusal_clocks),
+        .req_valid_i   (in_new[l] && !par_valid_q[l]),
+        .req_ctx_i     (new_ctx[l]),
+        .dir_valid_i   (c_verdict),
+        .dir_ctx_i     (c_ctx),
+        .dir_syndrome_i(c_syn),
+        .dir_hold_i    (c_along.peer && syn_of_rules(c_syn)),
+        .dir_valid_o   (dir_valid[l]),
+        .dir_ctx_o     (dir_ctx[l]),
+        .dir_syndrome_o(dir_syn[l]),
+        .ev_late_o     (ev_late[l])
+      );
+    end else begin : g_no_refusal_time
+      assign dir_valid[l] = c_verdict;
+      assign dir_ctx[l]   = c_ctx;
+      assign dir_syn[l]   = c_syn;
+      assign ev_late[l]   = 1'b0;
+      logic unused_peer;
+      assign unused_peer = ^{c_along.peer, refusal_clocks};
+    end
+
+    // For the alarm
+    assign bad_valid[l]  = c_verdict;
+    assign bad_syn[l]    = c_syn;
+    assign bad_client[l] = (ClientSlots == 1) ? 2'd0 : 2'(c_ctx >> LCtxW);
+    assign bad_stream[l] = c_along.stream;
+    assign bad_pd[l]     = c_along.pd;
     `TPT_ASSERT(EmptyIsOk_A, !(c_valid && c_syn != SynOk && c_empty))
 
     tpt_mw_parent #(.NumCtx(NumContexts)) u_parent (
@@ -915,14 +1022,16 @@ module tpt_core
     tpt_mtt_walker #(
       .NumCtx(NumContexts), .Sets(MttSets), .Ways(MttWays), .DirSets(DirSets),
       .AxiDataW(AxiDataW), .MttChecked(MttChecked), .FaultSlots(FaultSlots),
-      .Clients(ClientSlots)
+      .Clients(ClientSlots), .Parts(Partitions)
     ) u_walker (
       .clk_i, .rst_ni,
+      .log_parts_i   (isolation.log_parts),
       .ready_o       (ln_mtt_ready[l]),
       .in_valid_i    (c_walk),
       .in_ctx_i      (c_ctx),
       .in_desc_i     (c_desc),
       .in_pos_i      (c_pos),
+      .in_part_i     (c_along.part),
       .adv_valid_i   (adv_any),
       .adv_ready_o   (adv_ready),
       .adv_ctx_i     ((ClientSlots == 1) ? CtxW'(advq_ctx[0])
@@ -979,6 +1088,41 @@ module tpt_core
     );
     logic unused_cnt;
     assign unused_cnt = ^advq_cnt;
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Bad keys
+  // ---------------------------------------------------------------------------------------------
+  if (GuessAlarm != 0) begin : g_alarm
+    tpt_alarm #(.NumClients(NumClients), .NumStreams(NumStreams), .Lanes(Lanes)) u_alarm (
+      .clk_i, .rst_ni,
+      .stream_threshold_i(alarm_set.stream_threshold),
+      .pd_threshold_i    (alarm_set.pd_threshold),
+      .block_i           (alarm_set.block),
+      .valid_i           (bad_valid),
+      .syndrome_i        (bad_syn),
+      .client_i          (bad_client),
+      .stream_i          (bad_stream),
+      .pd_i              (bad_pd),
+      .sel_client_i      (alarm_set.client),
+      .sel_stream_i      (alarm_set.stream),
+      .sel_slot_i        (alarm_set.slot),
+      .clear_stream_i    (alarm_set.clear_stream),
+      .clear_pd_i        (alarm_set.clear_pd),
+      .clear_all_i       (alarm_set.clear_all),
+      .stream_count_o    (alarm_show.stream_count),
+      .stream_blocked_o  (alarm_show.stream_blocked),
+      .pd_count_o        (alarm_show.pd_count),
+      .pd_last_o         (alarm_show.pd_last),
+      .blocked_o         (blocked),
+      .alarm_o           (alarm)
+    );
+  end else begin : g_no_alarm
+    logic unused_alarm;
+    assign unused_alarm = ^{alarm_set, bad_valid, bad_syn, bad_client, bad_stream, bad_pd};
+    assign alarm_show   = '0;
+    assign blocked      = '0;
+    assign alarm        = 1'b0;
   end
 
   // ---------------------------------------------------------------------------------------------
@@ -1106,6 +1250,7 @@ module tpt_core
       cnt_inc[CntEvict]   = cnt_inc[CntEvict] + 4'(mpt_evict[l]) + 4'(mtt_evict[l]);
     end
     cnt_inc[CntFences]  = 4'(fence_flip);
+    for (int unsigned l = 0; l < Lanes; l++) cnt_inc[CntLate] = cnt_inc[CntLate] + 4'(ev_late[l]);
 
     err_set                 = '0;
     err_set[ErrorBadDone]   = |ev_bad_done;
@@ -1113,6 +1258,7 @@ module tpt_core
     err_set[ErrorBus]       = (|mpt_bus) || (|mtt_bus) || eng_ev_bus || queue_ev_bus;
     err_set[ErrorMptBad]    = (|mpt_bad) || eng_ev_bad;
     err_set[ErrorFenceTime] = eng_ev_time;
+    err_set[ErrorLate]      = |ev_late;
   end
 
   tpt_refusal_log #(.NumClients(NumClients)) u_log (

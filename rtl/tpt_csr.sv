@@ -20,7 +20,7 @@
 ///   is, while the unit is enabled, and after disabling until it has been idle once with no command
 ///   and no fence in work; by the queues while they are in use; and always to queues and windows
 ///   that are not built;
-/// * enabling with a size of 0 or above 2^23, with a base that is not 4 KiB aligned, with a table
+/// * enabling with more partitions than there are, with a size of 0 or above 2^23, with a base that is not 4 KiB aligned, with a table
 ///   that passes 2^64, or with another `plain`, `merge` or `phys` bit while locked;
 /// * enabling the queues with a size that is not 2^1 to 2^16 (completions: 2^2 to 2^16), with a
 ///   ring that passes 2^64, or while they stop;
@@ -56,7 +56,13 @@ module tpt_csr
   /// Slots for page faults, 0 to 128 (only shown in CAP2).
   parameter int unsigned FaultSlots  = 0,
   /// Table entries can be CHECKED (only shown in CAP2).
-  parameter int unsigned MttChecked  = 0
+  parameter int unsigned MttChecked  = 0,
+  /// Partitions that caches and contexts can have: ISOLATION says no more.
+  parameter int unsigned Partitions  = 1,
+  /// Bad keys are counted; without that its registers refuse writes and read as 0.
+  parameter int unsigned GuessAlarm  = 0,
+  /// Refusals can wait; without that the register refuses writes and reads as 0.
+  parameter int unsigned RefusalTime = 0
 ) (
   /// Clock, and synchronous active-low reset.
   input  logic                        clk_i,
@@ -150,7 +156,16 @@ module tpt_csr
   /// Host windows: pages of 4 KiB, both ends included. If none is enabled, all is allowed.
   output logic [NumHostwinBaseLo-1:0]             window_enable_o,
   output logic [NumHostwinBaseLo-1:0][FrameW-1:0] window_base_o,
-  output logic [NumHostwinBaseLo-1:0][FrameW-1:0] window_limit_o
+  output logic [NumHostwinBaseLo-1:0][FrameW-1:0] window_limit_o,
+
+  /// Tenants and time of refusals: constant while the unit is enabled or busy.
+  output isolation_t                  isolation_o,
+  output logic [RefusalTimeW-1:0]     refusal_clocks_o,
+  /// Alarm of bad keys.
+  output alarm_set_t                             alarm_set_o,
+  input  alarm_show_t                            alarm_show_i,
+  input  logic [NumClients-1:0][NumStreams-1:0]  blocked_i,
+  input  logic                                   alarm_i
 );
 
   if (NumClients < 1 || NumClients > 4) begin : g_bad_clients
@@ -178,6 +193,7 @@ module tpt_csr
   logic queue_locked_q;
   logic queue_ok_q;    // the settings of the queues may be enabled
   logic window_locked;
+  logic no_refusal_time;
 
   // ---------------------------------------------------------------------------------------------
   // Write channel: collect AW and W, then a clock to see whether it is refused, then the write
@@ -255,6 +271,8 @@ module tpt_csr
   assign refuse = (csr_locked(aw_addr_q) && locked_q) ||
                   (csr_queue_locked(aw_addr_q) && queue_locked_q) ||
                   (csr_window_locked(aw_addr_q) && window_locked) ||
+                  (csr_no_alarm(aw_addr_q) && GuessAlarm == 0) ||
+                  (csr_no_refusal_time(aw_addr_q) && no_refusal_time) ||
                   (aw_addr_q == CsrCtrl && ctrl_bad) ||
                   (aw_addr_q == CsrQueueCtrl && queue_bad) ||
                   doorbell_bad;
@@ -349,7 +367,7 @@ module tpt_csr
       locked_q    <= (wr_go && !refuse_q && aw_addr_q == CsrCtrl && w_strb_q[0] &&
                       w_data_q[CtrlEnable]) || enable_o ||
                      (locked_q && (fence_busy_i || !idle_i));
-      config_ok_q <= (size != 32'd0) && (size <= 32'(MaxMptSize)) && (mpt_base_o[11:0] == '0) &&
+      config_ok_q <= (isolation_o.log_parts <= 2'($clog2(Partitions))) && (size != 32'd0) && (size <= 32'(MaxMptSize)) && (mpt_base_o[11:0] == '0) &&
                      (!end_page[52] || (end_page[51:0] == '0));
     end
   end
@@ -377,7 +395,8 @@ module tpt_csr
     assign queue_locked_q = 1'b1;
     assign queue_ok_q     = 1'b0;
   end
-  assign window_locked = (Windows != 0) ? locked_q : 1'b1;
+  assign window_locked   = (Windows != 0) ? locked_q : 1'b1;
+  assign no_refusal_time = (RefusalTime != 0) ? locked_q : 1'b1;
 
   // ---------------------------------------------------------------------------------------------
   // What the hardware tells, counts and sets: counted and set a clock later
@@ -387,6 +406,7 @@ module tpt_csr
   logic [3:0]                  client_done;
   logic                        cleared_q;     // clearing has ended
   logic                        ev_error_q, ev_refused_q, ev_fault_q, ev_queue_q, ev_cleared_q;
+  logic                        ev_alarm_q;
   logic                        irq_q, cmdq_doorbell_q, cplq_doorbell_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -398,6 +418,7 @@ module tpt_csr
       ev_fault_q      <= 1'b0;
       ev_queue_q      <= 1'b0;
       ev_cleared_q    <= 1'b0;
+      ev_alarm_q      <= 1'b0;
       irq_q           <= 1'b0;
       cmdq_doorbell_q <= 1'b0;
       cplq_doorbell_q <= 1'b0;
@@ -410,9 +431,19 @@ module tpt_csr
       ev_fault_q      <= fault_event_i;
       ev_queue_q      <= queue_event_i;
       ev_cleared_q    <= (ready_i || clear_error_i) && !cleared_q;
+      ev_alarm_q      <= alarm_i;
       irq_q           <= hwif_out.INT_STATUS.intr;
       cmdq_doorbell_q <= hwif_out.CMDQ_TAIL.slot.swmod;
       cplq_doorbell_q <= hwif_out.CPLQ_HEAD.slot.swmod;
+    end
+  end
+
+  // Blocked streams as the registers show them: 64 to a client.
+  logic [32*NumAlarmBlocked-1:0] blocked_bits;
+  always_comb begin
+    blocked_bits = '0;
+    for (int unsigned c = 0; c < NumClients; c++) begin
+      blocked_bits[64*c+:NumStreams] = blocked_i[c];
     end
   end
 
@@ -426,6 +457,8 @@ module tpt_csr
     hwif_in.locked        = locked_q;
     hwif_in.queue_locked  = queue_locked_q;
     hwif_in.window_locked = window_locked;
+    hwif_in.no_alarm        = GuessAlarm == 0;
+    hwif_in.no_refusal_time = no_refusal_time;
 
     hwif_in.CAP.clients.next      = 4'(NumClients);
     hwif_in.CAP.max_levels.next   = 3'(MaxLevels);
@@ -445,6 +478,9 @@ module tpt_csr
     hwif_in.CAP2.log_entries.next = 3'(NumLog);
     hwif_in.CAP2.fault_slots.next = 8'(FaultSlots);
     hwif_in.CAP2.checked.next     = MttChecked != 0;
+    hwif_in.CAP2.alarm.next        = GuessAlarm != 0;
+    hwif_in.CAP2.refusal_time.next = RefusalTime != 0;
+    hwif_in.CAP2.log_parts.next    = 2'($clog2(Partitions));
 
     hwif_in.STATUS.ready.next       = ready_i;
     hwif_in.STATUS.clearing.next    = clearing_i;
@@ -463,6 +499,7 @@ module tpt_csr
     hwif_in.ERROR.bus.hwset        = err_set_i[ErrorBus];
     hwif_in.ERROR.mpt_bad.hwset    = err_set_i[ErrorMptBad];
     hwif_in.ERROR.fence_time.hwset = err_set_i[ErrorFenceTime];
+    hwif_in.ERROR.late.hwset       = err_set_i[ErrorLate];
     hwif_in.ERROR.doorbell.hwset   = err_set_i[ErrorDoorbell] || (wr_go && doorbell_bad_q);
 
     hwif_in.INT_STATUS.error.next      = ev_error_q;
@@ -470,6 +507,7 @@ module tpt_csr
     hwif_in.INT_STATUS.completion.next = ev_queue_q;
     hwif_in.INT_STATUS.page_fault.next = ev_fault_q;
     hwif_in.INT_STATUS.clear_done.next = ev_cleared_q;
+    hwif_in.INT_STATUS.alarm.next      = ev_alarm_q;
 
     hwif_in.CNT_REQUESTS.value.incr      = |inc_q[CntRequests];
     hwif_in.CNT_REQUESTS.value.incrvalue = inc_q[CntRequests];
@@ -495,6 +533,8 @@ module tpt_csr
     hwif_in.CNT_FENCES.value.incrvalue   = inc_q[CntFences];
     hwif_in.CNT_EVICT.value.incr         = |inc_q[CntEvict];
     hwif_in.CNT_EVICT.value.incrvalue    = inc_q[CntEvict];
+    hwif_in.CNT_LATE.value.incr          = |inc_q[CntLate];
+    hwif_in.CNT_LATE.value.incrvalue     = inc_q[CntLate];
     for (int unsigned n = 0; n < NumSynCount; n++) begin
       hwif_in.SYN_COUNT[n].value.incr      = |syn_inc_q[n];
       hwif_in.SYN_COUNT[n].value.incrvalue = {1'b0, syn_inc_q[n]};
@@ -520,6 +560,14 @@ module tpt_csr
     hwif_in.FAULT_PAGE_HI.tag.next    = fault_i.tag;
     hwif_in.FAULT_PAGE_HI.client.next = fault_i.client;
     hwif_in.FAULT_PAGE_HI.held.next   = fault_i.held;
+
+    hwif_in.ALARM_STREAM.count.next   = alarm_show_i.stream_count;
+    hwif_in.ALARM_STREAM.blocked.next = alarm_show_i.stream_blocked;
+    hwif_in.ALARM_PD.count.next       = alarm_show_i.pd_count;
+    hwif_in.ALARM_PD.pd.next          = alarm_show_i.pd_last;
+    for (int unsigned n = 0; n < NumAlarmBlocked; n++) begin
+      hwif_in.ALARM_BLOCKED[n].streams.next = blocked_bits[32*n+:32];
+    end
 
     hwif_in.QUEUE_CTRL.arm.hwclr      = queue_event_i || Queues == 0;
     hwif_in.QUEUE_STATUS.enabled.next = queue_enabled_i;
@@ -577,6 +625,20 @@ module tpt_csr
     assign window_limit_o[w] = {hwif_out.HOSTWIN[w].LIMIT_HI.value.value,
                                 hwif_out.HOSTWIN[w].LIMIT_LO.page.value};
   end
+
+  assign isolation_o = '{map: hwif_out.PART_MAP.value.value,
+                         pd_shift: hwif_out.ISOLATION.pd_shift.value,
+                         log_parts: hwif_out.ISOLATION.log_parts.value};
+  assign refusal_clocks_o = hwif_out.REFUSAL_TIME.clocks.value;
+  assign alarm_set_o = '{stream_threshold: hwif_out.ALARM.stream_threshold.value,
+                         pd_threshold: hwif_out.ALARM.pd_threshold.value,
+                         block: hwif_out.ALARM.block.value,
+                         client: hwif_out.ALARM_SELECT.client.value,
+                         stream: hwif_out.ALARM_SELECT.stream.value,
+                         slot: hwif_out.ALARM_SELECT.slot.value,
+                         clear_stream: hwif_out.ALARM_CLEAR.stream.value,
+                         clear_pd: hwif_out.ALARM_CLEAR.pd.value,
+                         clear_all: hwif_out.ALARM_CLEAR.every.value};
 
   logic unused_ok;
   assign unused_ok = ^{client_reset, wr_ack, rd_stall, s_axil_awaddr_i[1:0], s_axil_araddr_i[1:0]};

@@ -21,7 +21,11 @@
 ///
 /// The CRC covers the entry and its index: the entry of another index is a corrupted one. Only
 /// entries that are VALID and have the right CRC are kept in the cache; FREE, INVALID and
-/// corrupted ones, and those that memory answered with an error, are used once and forgotten.
+/// corrupted ones, and those that memory answered with an error, are used once and forgotten. So is
+/// an entry of another PD or tag than those of the request that it was read for: a key that was
+/// guessed leaves no trace that tells whether its index is in use.
+///
+/// The cache can be divided into partitions: a request looks into that of its PD.
 module tpt_mpt_lookup
   import tpt_pkg::*;
 #(
@@ -32,6 +36,8 @@ module tpt_mpt_lookup
   parameter int unsigned Ways     = 2,
   /// Width of the memory port, 64 to 512.
   parameter int unsigned AxiDataW = 128,
+  /// Most partitions of the cache, 1 (none) or 4.
+  parameter int unsigned Parts    = 1,
   localparam int unsigned CtxW  = $clog2(NumCtx),
   localparam int unsigned Beats = MptW / AxiDataW,
   localparam int unsigned BeatCntW = (Beats > 1) ? $clog2(Beats) : 1
@@ -45,13 +51,16 @@ module tpt_mpt_lookup
   input  logic [IndexW:0]     mpt_size_i,
   input  logic                plain_i,
   input  logic [127:0]        perm_secret_i,
+  input  logic [1:0]          log_parts_i,     // log2 of the partitions in use
 
   // Request; the clock after, whether its tag was in use, and whether the unit serves requests.
   input  logic                in_valid_i,
   input  logic [CtxW-1:0]     in_ctx_i,
   input  req_t                in_req_i,
   input  logic                in_parent_i,     // second look-up of a request: the parent
+  input  logic [PartW-1:0]    in_part_i,       // partition; not looked at with in_parent_i
   input  logic                late_busy_i,
+  input  logic                late_blocked_i,
   input  logic                late_enabled_i,
 
   // Request with its entry
@@ -60,6 +69,8 @@ module tpt_mpt_lookup
   output req_t                out_req_o,
   output logic                out_parent_o,
   output logic                out_busy_o,
+  output logic                out_blocked_o,
+  output logic [PartW-1:0]    out_part_o,
   output logic                out_enabled_o,
   output logic                out_looked_up_o,
   output logic                out_bus_err_o,
@@ -106,6 +117,7 @@ module tpt_mpt_lookup
 
   typedef struct packed {
     logic busy;
+    logic blocked;
     logic enabled;
     logic parent;
     req_t req;
@@ -237,6 +249,25 @@ module tpt_mpt_lookup
     f_data = f_data_q;
     if (f_first_q) {f_data[127:112], f_data[63:56]} = id_mem[f_ctx_q];
   end
+  // The entry is of another PD, or its tag another one: not kept. Parents of windows have no tag to
+  // be compared, and their PD is the window's.
+  typedef struct packed {
+    logic           parent;
+    logic [7:0]     tag;
+    logic [PdW-1:0] pd;
+  } want_t;
+  want_t want_mem [NumCtx];
+  want_t f_ask;
+  logic  f_foreign_here, f_foreign;
+  always_ff @(posedge clk_i) begin
+    if (p_valid_q) want_mem[p_ctx_q] <= '{parent: p_parent_q, tag: p_req_q.key[7:0],
+                                          pd: p_req_q.pd};
+  end
+  assign f_ask          = want_mem[f_ctx_q];
+  assign f_foreign_here = !f_ask.parent &&
+                          (f_data_q[64 +: PdW] != f_ask.pd ||
+                           ((id_mem[f_ctx_q][IndexW] == RoleLocal) ? f_data_q[39:32]
+                                                                   : f_data_q[47:40]) != f_ask.tag);
   // What the first beat must have, for the index that was asked for.
   assign f_index      = id_mem[f_ctx_q][IndexW-1:0];
   assign f_here       = f_data_q[127:112] ^ mpt_place(f_data_q[1:0], f_index);
@@ -249,17 +280,19 @@ module tpt_mpt_lookup
     assign f_want      = f_here;
     assign f_state     = f_data_q[1:0];
     assign f_moved     = f_moved_here;
+    assign f_foreign   = f_foreign_here;
     assign fdone       = f_valid_q;
     assign fdone_ctx   = f_ctx_q;
     assign fdone_bus   = f_bus_q;
     assign fdone_bad   = f_crc != f_want || f_moved;
-    assign fdone_store = !f_bus_q && !fdone_bad && f_state == StValid;
+    assign fdone_store = !f_bus_q && !fdone_bad && f_state == StValid && !f_foreign;
   end else begin : g_beats
     // CRC so far, CRC and state of the entry; the verdict a clock behind the last beat.
     logic [15:0] run_crc [NumCtx];
     logic [15:0] run_want [NumCtx];
     logic [1:0]  run_state [NumCtx];
     logic        run_moved [NumCtx];
+    logic        run_foreign [NumCtx];
     logic [15:0] f_turn, unused_fold;
     tpt_crc16 #(.DataW(AxiDataW)) u_turn (
       .data_i('0),
@@ -270,6 +303,7 @@ module tpt_mpt_lookup
     assign f_crc   = f_first_q ? f_fold_q : f_turn ^ f_fold_q;
     assign f_want  = f_first_q ? f_here : run_want[f_ctx_q];
     assign f_moved = f_first_q ? f_moved_here : run_moved[f_ctx_q];
+    assign f_foreign = f_first_q ? f_foreign_here : run_foreign[f_ctx_q];
     assign f_state = f_first_q ? f_data_q[1:0] : run_state[f_ctx_q];
     always_ff @(posedge clk_i) begin
       if (f_valid_q) begin
@@ -277,9 +311,10 @@ module tpt_mpt_lookup
         run_want[f_ctx_q]  <= f_want;
         run_state[f_ctx_q] <= f_state;
         run_moved[f_ctx_q] <= f_moved;
+        run_foreign[f_ctx_q] <= f_foreign;
       end
     end
-    logic            g_valid_q, g_bus_q, g_valid_state_q, g_moved_q;
+    logic            g_valid_q, g_bus_q, g_keep_q, g_moved_q;
     logic [15:0]     g_crc_q, g_want_q;
     logic [CtxW-1:0] g_ctx_q;
     always_ff @(posedge clk_i) begin
@@ -292,13 +327,13 @@ module tpt_mpt_lookup
       g_crc_q   <= f_crc;
       g_want_q  <= f_want;
       g_moved_q <= f_moved;
-      g_valid_state_q <= f_state == StValid;
+      g_keep_q  <= f_state == StValid && !f_foreign;
     end
     assign fdone       = g_valid_q;
     assign fdone_ctx   = g_ctx_q;
     assign fdone_bus   = g_bus_q;
     assign fdone_bad   = g_crc_q != g_want_q || g_moved_q;
-    assign fdone_store = !g_bus_q && !fdone_bad && g_valid_state_q;
+    assign fdone_store = !g_bus_q && !fdone_bad && g_keep_q;
   end
   assign ev_bus_o = fdone && fdone_bus;
   assign ev_bad_o = fdone && !fdone_bus && fdone_bad;
@@ -328,6 +363,27 @@ module tpt_mpt_lookup
     return set;
   endfunction
 
+  // The partition of a request, and the same one for the parent of its window.
+  logic [SetW-1:0] sub_set;
+  if (Parts > 1) begin : g_parts
+    logic [PartW-1:0] part_mem [NumCtx];
+    logic [PartW-1:0] part;
+    always_ff @(posedge clk_i) begin
+      if (in_valid_i && !in_parent_i) part_mem[in_ctx_i] <= in_part_i;
+    end
+    assign part = in_parent_i ? part_mem[in_ctx_i] : in_part_i;
+    always_ff @(posedge clk_i) out_part_o <= part_mem[res_ctx];
+    always_comb begin
+      sub_set = set_of(in_req_i.key[31:8]);
+      sub_set[SetW-1 -: PartW] = part_top(sub_set[SetW-1 -: PartW], part, log_parts_i);
+    end
+  end else begin : g_no_parts
+    assign sub_set = set_of(in_req_i.key[31:8]);
+    logic unused_part;
+    assign unused_part = ^in_part_i;
+    assign out_part_o  = '0;
+  end
+
   // A read that is not made, because there is no such entry: its fill comes when no other does.
   logic            no_valid;
   logic [CtxW-1:0] arq_ctx;
@@ -336,19 +392,21 @@ module tpt_mpt_lookup
   logic [FieldW-1:0] unused_p2_key, unused_res_key;
   tpt_cache #(
     .NumCtx(NumCtx), .Sets(Sets), .Ways(Ways), .KeyW(FieldW), .IndexW(FieldW),
-    .PayW($bits(pay_t)), .DataW(MptW), .Beats(Beats), .ErrW(3)
+    .PayW($bits(pay_t)), .DataW(MptW), .Beats(Beats), .ErrW(3),
+    .Parts(Parts)
   ) u_cache (
     .clk_i, .rst_ni, .ready_o,
     .sub_valid_i  (in_valid_i),
     .sub_ctx_i    (in_ctx_i),
-    .sub_set_i    (set_of(in_req_i.key[31:8])),
+    .sub_set_i    (sub_set),
     .sub_key_i    (in_req_i.key[31:8]),
     .sub_aux_i    (1'b0),
     .pay_valid_i  (p_valid_q),
     .pay_ctx_i    (p_ctx_q),
-    .pay_bypass_i (!late_enabled_i || late_busy_i || !req_needs_lookup(p_req_q)),
+    .pay_bypass_i (!late_enabled_i || late_busy_i || late_blocked_i ||
+                     !req_needs_lookup(p_req_q)),
     .pay_probe_i  (1'b0),
-    .pay_i        ({late_busy_i, late_enabled_i, p_parent_q, p_req_q}),
+    .pay_i        ({late_busy_i, late_blocked_i, late_enabled_i, p_parent_q, p_req_q}),
     .p1_aux_o     (unused_p1_aux),
     .p2_key_o     (unused_p2_key),
     .p2_aux_o     (unused_p2_aux),
@@ -378,6 +436,7 @@ module tpt_mpt_lookup
     .fdone_err_i  (fdone ? {1'b0, fdone_bus, fdone_bad} : {1'b1, 2'b00}),
     .kill_valid_i (1'b0),
     .kill_ctx_i   ('0),
+    .log_parts_i,
     .inv_valid_i,
     .inv_set_i    (set_of(inv_field_i)),
     .inv_key_i    (inv_field_i),
@@ -435,6 +494,7 @@ module tpt_mpt_lookup
     out_req_o       <= res_pay.req;
     out_parent_o    <= res_pay.parent;
     out_busy_o      <= res_pay.busy;
+    out_blocked_o   <= res_pay.blocked;
     out_enabled_o   <= res_pay.enabled;
     out_looked_up_o <= !res_bypass;
     out_bus_err_o   <= res_fill && res_err[FillBus];

@@ -35,6 +35,9 @@
 ///
 /// Lines are tagged with {MPT index, generation, level, line number}: a line of an earlier
 /// registration of an index never matches. The owner sweeps the index twice in 256 generations.
+///
+/// Cache and directory can be divided into partitions: a walk looks into that of its request.
+/// A sweep drops nothing of other indices, neither lines nor directory lines.
 module tpt_mtt_walker
   import tpt_pkg::*;
 #(
@@ -53,6 +56,8 @@ module tpt_mtt_walker
   parameter int unsigned FaultSlots = 4,
   /// Clients, a power of two: the top bits of a context.
   parameter int unsigned Clients   = 1,
+  /// Most partitions of cache and directory, 1 (none) or 4.
+  parameter int unsigned Parts     = 1,
   localparam int unsigned SlotW    = (FaultSlots > 1) ? $clog2(FaultSlots) : 1,
   localparam int unsigned CtxW     = $clog2(NumCtx),
   localparam int unsigned LineEnt  = AxiDataW / 64,
@@ -61,12 +66,15 @@ module tpt_mtt_walker
   input  logic                clk_i,
   input  logic                rst_ni,
   output logic                ready_o,
+  // log2 of the partitions in use; constant while requests are inside
+  input  logic [1:0]          log_parts_i,
 
   // New request: first chunk. Always accepted.
   input  logic                in_valid_i,
   input  logic [CtxW-1:0]     in_ctx_i,
   input  desc_t               in_desc_i,
   input  pos_t                in_pos_i,
+  input  logic [PartW-1:0]    in_part_i,     // its partition
   // Next chunk of a request, into context `adv_ctx_i`, behind the chunk that was last begun in
   // `adv_src_i` (the same context or another one). No other chunk may be begun in `adv_src_i` until
   // this one has been (`sub_valid_o`).
@@ -179,7 +187,8 @@ module tpt_mtt_walker
     logic                  write;      // the access needs a writable entry
     logic                  relaxed;    // carried along
     logic                  ondemand;   // an absent entry is a page fault
-    logic [TagW-1:0]       tag;        // of the request, for that
+    logic [PartW-1:0]      part;       // partition of caches
+    logic [TagW-1:0]       tag;        // of the request, for page faults
     logic [FrameW-1:0]     base;       // root, or the table page of a level below the top
   } region_t;
 
@@ -225,8 +234,13 @@ module tpt_mtt_walker
     return line >> log_tpage;
   endfunction
 
-  function automatic logic [DirW-1:0] dir_set(logic [DirW-1:0] index, logic [DirW-1:0] line);
-    return line ^ index;
+  // Where a directory line is.
+  function automatic logic [DirW-1:0] dir_set(logic [DirW-1:0] index, logic [DirW-1:0] line,
+                                              logic [PartW-1:0] part, logic [1:0] log_parts);
+    logic [DirW-1:0] set;
+    set = line ^ index;
+    if (Parts > 1) set[DirW-1 -: PartW] = part_top(set[DirW-1 -: PartW], part, log_parts);
+    return set;
   endfunction
 
   // ---------------------------------------------------------------------------------------------
@@ -296,6 +310,7 @@ module tpt_mtt_walker
     in_chunk.region.write     = in_desc_i.write;
     in_chunk.region.relaxed   = in_desc_i.relaxed;
     in_chunk.region.ondemand  = in_desc_i.ondemand && (FaultSlots != 0);
+    in_chunk.region.part      = (Parts > 1) ? in_part_i : '0;
     in_chunk.region.tag       = in_desc_i.tag;
     in_chunk.region.base      = (in_desc_i.level == LevelInline) ? FrameW'(in_ctx_i)
                                                                  : in_desc_i.frame[0];
@@ -356,12 +371,19 @@ module tpt_mtt_walker
       sub_key.line[CtxW-1:0] = sub_work.chunk.region.base[CtxW-1:0];
     end
   end
-  assign sub_set = sub_key.line[SetW-1:0] ^ sub_key.line[2*SetW-1:SetW] ^
-                   sub_key.index[SetW-1:0] ^ {sub_key.lvl - 3'd1, {(SetW - 3){1'b0}}};
+  always_comb begin
+    sub_set = sub_key.line[SetW-1:0] ^ sub_key.line[2*SetW-1:SetW] ^
+              sub_key.index[SetW-1:0] ^ {sub_key.lvl - 3'd1, {(SetW - 3){1'b0}}};
+    if (Parts > 1) begin
+      sub_set[SetW-1 -: PartW] = part_top(sub_set[SetW-1 -: PartW], sub_work.chunk.region.part,
+                                          log_parts_i);
+    end
+  end
   assign sub_aux.log_tpage = sub_work.chunk.region.log_tpage;
   assign sub_aux.dset      = dir_set(
       sub_key.index[DirW-1:0],
-      DirW'(dir_line(sub_key.line[LineW-1:TabLog], sub_aux.log_tpage)));
+      DirW'(dir_line(sub_key.line[LineW-1:TabLog], sub_work.chunk.region.log_tpage)),
+      sub_work.chunk.region.part, log_parts_i);
 
   // ---------------------------------------------------------------------------------------------
   // S2, beside P1 of the cache: address of the line, and what comes behind the chunk
@@ -470,8 +492,8 @@ module tpt_mtt_walker
   assign sub_more_o  = !s2_end;
 
   // ---------------------------------------------------------------------------------------------
-  // Directory lines: direct mapped, address at P1, compared at P3, known at P4. Cleared at start
-  // and by every sweep.
+  // Directory lines: direct mapped, address at P1, compared at P3, known at P4. Cleared at start;
+  // a sweep looks at the index of each, one per clock, and clears those of its own.
   // ---------------------------------------------------------------------------------------------
   typedef struct packed {
     logic              valid;
@@ -486,8 +508,9 @@ module tpt_mtt_walker
     logic [LineEnt-1:0][FrameW-1:0] frame;
   } dir_t;
 
-  logic              dir_we, dir_clr_q, dir_swept_q;
-  logic [DirW-1:0]   dir_wset, dir_clr_set_q;
+  logic              dir_we, dir_clr, dir_clr_q, dir_all_q, dir_look_q, dir_end_q, dir_swept_q;
+  logic [DirW-1:0]   dir_wset, dir_clr_set_q, dir_look_set_q;
+  logic [IndexW-1:0] dir_index;
   dir_t              dir_wdata, p3_dir, p5_dir, p6_dir_q;
   logic              p6_dir_we_q;
   logic [DirW-1:0]   p6_dir_set_q;
@@ -498,9 +521,18 @@ module tpt_mtt_walker
   logic              p4_known_q;
   logic [FrameW-1:0] p4_dframe_q;
 
-  assign dir_we    = dir_clr_q || (p6_dir_we_q && !sweep_valid_i);
-  assign dir_wset  = dir_clr_q ? dir_clr_set_q : p6_dir_set_q;
-  assign dir_wdata = dir_clr_q ? '0 : p6_dir_q;
+  assign dir_clr   = dir_look_q && (dir_all_q || dir_index == sweep_index_i);
+  assign dir_we    = dir_clr || (p6_dir_we_q && !sweep_valid_i && !dir_look_q);
+  assign dir_wset  = dir_look_q ? dir_look_set_q : p6_dir_set_q;
+  assign dir_wdata = dir_look_q ? '0 : p6_dir_q;
+  tpt_ram_1r1w #(.Width(IndexW), .Depth(DirSets)) u_dir_index (
+    .clk_i,
+    .we_i   (dir_we),
+    .waddr_i(dir_wset),
+    .wdata_i(dir_wdata.tag.index),
+    .raddr_i(dir_clr_set_q),
+    .rdata_o(dir_index)
+  );
   tpt_ram_1r1w #(.Width($bits(dir_t)), .Depth(DirSets), .OutReg(1'b1)) u_dir (
     .clk_i,
     .we_i   (dir_we),
@@ -524,21 +556,30 @@ module tpt_mtt_walker
   logic cache_ready, cache_sweep_done, cache_swept_q;
   tpt_all_done #(.N(2)) u_swept (
     .clk_i, .rst_ni,
-    .done_i  ({cache_sweep_done, sweep_valid_i && dir_clr_q && (&dir_clr_set_q)}),
+    .done_i  ({cache_sweep_done, sweep_valid_i && dir_look_q && dir_end_q}),
     .done_q_o({cache_swept_q, dir_swept_q}),
     .all_o   (sweep_done_o)
   );
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       dir_clr_q     <= 1'b1;
+      dir_all_q     <= 1'b1;
       dir_clr_set_q <= '0;
-    end else if (dir_clr_q) begin
-      dir_clr_set_q <= dir_clr_set_q + 1'b1;
-      dir_clr_q     <= !(&dir_clr_set_q);
-    end else if (sweep_valid_i && !dir_swept_q) begin
-      dir_clr_q <= 1'b1;
+      dir_look_q    <= 1'b0;
+      dir_end_q     <= 1'b0;
+    end else begin
+      dir_look_q <= dir_clr_q;
+      dir_end_q  <= dir_clr_q && (&dir_clr_set_q);
+      if (dir_clr_q) begin
+        dir_clr_set_q <= dir_clr_set_q + 1'b1;
+        dir_clr_q     <= !(&dir_clr_set_q);
+      end else if (sweep_valid_i && !dir_look_q && !dir_swept_q) begin
+        dir_clr_q <= 1'b1;
+        dir_all_q <= sweep_all_i;
+      end
     end
   end
+  always_ff @(posedge clk_i) dir_look_set_q <= dir_clr_set_q;
 
   // ---------------------------------------------------------------------------------------------
   // Cache
@@ -564,7 +605,8 @@ module tpt_mtt_walker
 
   tpt_cache #(
     .NumCtx(NumCtx), .Sets(Sets), .Ways(Ways), .KeyW($bits(key_t)), .IndexW(IndexW),
-    .PayW($bits(pay_t)), .AuxW($bits(aux_t)), .DataW($bits(line_t)), .Beats(1), .ErrW(1)
+    .PayW($bits(pay_t)), .AuxW($bits(aux_t)), .DataW($bits(line_t)), .Beats(1), .ErrW(1),
+    .Parts(Parts)
   ) u_cache (
     .clk_i, .rst_ni, .ready_o(cache_ready),
     .sub_valid_i  (sub_valid),
@@ -606,6 +648,7 @@ module tpt_mtt_walker
     .fdone_err_i  (r_err_i),
     .kill_valid_i (kill_valid_q),
     .kill_ctx_i   (kill_ctx_q),
+    .log_parts_i,
     .inv_valid_i  (1'b0),
     .inv_set_i    ('0),
     .inv_key_i    ('0),
@@ -616,7 +659,7 @@ module tpt_mtt_walker
     .ev_hit_o, .ev_miss_o, .ev_evict_o
   );
 
-  assign ready_o = cache_ready && !dir_clr_q;
+  assign ready_o = cache_ready && !(dir_all_q && (dir_clr_q || dir_look_q));
 
   // Entries are compared with the check of their place when they come from memory, and what that
   // says is kept with them: a line is found by its place only.
@@ -834,7 +877,8 @@ module tpt_mtt_walker
   end
   always_ff @(posedge clk_i) begin
     p6_dir_q     <= p5_dir;
-    p6_dir_set_q <= dir_set(p5_dir.tag.index[DirW-1:0], p5_dir.tag.line[DirW-1:0]);
+    p6_dir_set_q <= dir_set(p5_dir.tag.index[DirW-1:0], p5_dir.tag.line[DirW-1:0],
+                            p5_pay_q.region.part, log_parts_i);
   end
   always_comb begin
     p5_dir.tag    = '{valid: 1'b1, index: p5_key_q.index, gen: p5_key_q.gen,

@@ -83,7 +83,8 @@ package tpt_pkg;
     SynDisabled  = 5'd16,  // unit not enabled, or MPT not cleared yet
     SynTagBusy   = 5'd17,  // the request's tag is still in use by an earlier request
     SynRetry     = 5'd18,  // page fault that is not held: the same request may pass later
-    SynHostWin   = 5'd19   // physical address outside the host windows
+    SynHostWin   = 5'd19,  // physical address outside the host windows
+    SynBlocked   = 5'd20   // the stream is blocked after bad keys
   } syndrome_e;
 
   /// State of an MPT entry. All-zero memory is a FREE entry with a right CRC, at every index.
@@ -139,6 +140,35 @@ package tpt_pkg;
   localparam logic [31:0] KnownMwAccess = 32'h0000_002e;
   /// Of a physical region: KnownAccess without MW_BIND and ZERO_BASED.
   localparam logic [31:0] KnownPhysAccess = 32'h3ff0_038f;
+
+  /// Partitions of the caches: bits of their number, and of REFUSAL_TIME.
+  localparam int unsigned PartW = 2;
+  localparam int unsigned RefusalTimeW = 12;
+  /// Which partition a PD is in (ISOLATION, PART_MAP).
+  typedef struct packed {
+    logic [31:0] map;        // partition of group g at 2 g
+    logic [4:0]  pd_shift;   // group: (PD >> pd_shift) modulo 16
+    logic [1:0]  log_parts;  // log2 of the partitions
+  } isolation_t;
+
+  /// Alarm of bad keys: what the registers say to it, and what it shows.
+  typedef struct packed {
+    logic [7:0] stream_threshold;  // 0: none
+    logic [7:0] pd_threshold;      // 0: none
+    logic       block;             // block a stream that reaches it
+    logic [1:0] client;            // what is shown and cleared: a stream of a client,
+    logic [5:0] stream;
+    logic [3:0] slot;              // and a slot of PDs
+    logic       clear_stream;      // one clock each
+    logic       clear_pd;
+    logic       clear_all;
+  } alarm_set_t;
+  typedef struct packed {
+    logic [7:0]     stream_count;
+    logic           stream_blocked;
+    logic [7:0]     pd_count;
+    logic [PdW-1:0] pd_last;
+  } alarm_show_t;
 
   /// Key role, the top bit of the 24-bit {role, index} before the permutation.
   localparam logic RoleLocal  = 1'b0;
@@ -415,6 +445,32 @@ package tpt_pkg;
     c.new_pd    = s.new_pd[PdW-1:0];
     c.frame     = s.frame;
     return c;
+  endfunction
+
+  /// The partition of a PD.
+  function automatic logic [PartW-1:0] pd_part(logic [PdW-1:0] pd, isolation_t isolation);
+    logic [3:0] group;
+    group = 4'(pd >> isolation.pd_shift);
+    return isolation.map[{group, 1'b0} +: PartW] & ~({PartW{1'b1}} << isolation.log_parts);
+  endfunction
+
+  /// The two top bits of a set number, of a cache with `log_parts` partitions.
+  function automatic logic [PartW-1:0] part_top(logic [PartW-1:0] top, logic [PartW-1:0] part,
+                                                logic [1:0] log_parts);
+    if (log_parts == 2'd0) return top;
+    if (log_parts == 2'd1) return {part[0], top[0]};
+    return part;
+  endfunction
+
+  /// The request is one of a peer: its key is an R_Key.
+  function automatic logic req_of_peer(logic [2:0] op);
+    return (op != OpLocalRead) && (op != OpLocalWrite);
+  endfunction
+
+  /// The refusal is one by the rules 2 to 11, or of what was read for them.
+  function automatic logic syn_of_rules(logic [4:0] syndrome);
+    return ((syndrome >= SynKeyIndex) && (syndrome <= SynParent)) || (syndrome == SynBus) ||
+           (syndrome == SynMptBad);
   endfunction
 
   /// Commands that end something and may be answered PENDING before they are finished.

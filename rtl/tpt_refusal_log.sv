@@ -35,7 +35,7 @@ module tpt_refusal_log
   output logic     [NumLog-1:0][1:0]  client_o
 );
 
-  if (NumSynCount != 32'(SynHostWin)) begin : g_bad_syndromes
+  if (NumSynCount != 32'(SynBlocked)) begin : g_bad_syndromes
     $fatal(1, "tpt_refusal_log: SYN_COUNT in tpt_csr.rdl must count each syndrome of tpt_pkg");
   end
 

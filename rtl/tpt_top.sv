@@ -29,6 +29,9 @@ module tpt_top
   parameter int unsigned MttChecked  = 1,
   parameter int unsigned FaultSlots  = 4,
   parameter int unsigned NumWindows  = 4,
+  parameter int unsigned Partitions  = 4,
+  parameter int unsigned GuessAlarm  = 1,
+  parameter int unsigned RefusalTime = 1,
   localparam int unsigned AxiIdW     = $clog2(NumContexts) + $clog2(Lanes) + 4
 ) (
   input  logic                        clk_i,
@@ -94,6 +97,8 @@ module tpt_top
   output logic [NumClients-1:0]       m_axis_rsp_tvalid,
   input  logic [NumClients-1:0]       m_axis_rsp_tready,
   output logic [NumClients*RspW-1:0]  m_axis_rsp_tdata,
+  // Bit 4 c + p: a request of client c in partition p would get a context at once
+  output logic [NumClients*4-1:0]     req_room_o,
   input  logic [NumClients-1:0]       s_axis_done_tvalid,
   output logic [NumClients-1:0]       s_axis_done_tready,
   input  logic [NumClients*DoneW-1:0] s_axis_done_tdata,
@@ -112,7 +117,8 @@ module tpt_top
     .MptSets(MptSets), .MptWays(MptWays), .MttSets(MttSets), .MttWays(MttWays),
     .DirSets(DirSets), .AxiDataW(AxiDataW), .MaxLevels(MaxLevels),
     .Lanes(Lanes), .MergeSegs(MergeSegs), .CmdQueue(CmdQueue), .MttChecked(MttChecked),
-    .FaultSlots(FaultSlots), .NumWindows(NumWindows)
+    .FaultSlots(FaultSlots), .NumWindows(NumWindows), .Partitions(Partitions),
+    .GuessAlarm(GuessAlarm), .RefusalTime(RefusalTime)
   ) u_core (
     .clk_i,
     .rst_ni,
@@ -122,6 +128,7 @@ module tpt_top
     .rsp_valid_o      (m_axis_rsp_tvalid),
     .rsp_ready_i      (m_axis_rsp_tready),
     .rsp_o            (m_axis_rsp_tdata),
+    .req_room_o,
     .done_valid_i     (s_axis_done_tvalid),
     .done_ready_o     (s_axis_done_tready),
     .done_i           (s_axis_done_tdata),

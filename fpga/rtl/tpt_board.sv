@@ -38,7 +38,10 @@ module tpt_board
   parameter int unsigned MergeSegs   = 1,
   parameter int unsigned MttChecked  = 1,
   parameter int unsigned FaultSlots  = 4,
-  parameter int unsigned NumWindows  = 4
+  parameter int unsigned NumWindows  = 4,
+  parameter int unsigned Partitions  = 1,
+  parameter int unsigned GuessAlarm  = 0,
+  parameter int unsigned RefusalTime = 0
 ) (
   input  logic       clk_i,
   input  logic       rst_ni,
@@ -236,12 +239,14 @@ module tpt_board
   logic [AxiDataW/8-1:0] wstrb;
   logic                  unused_cmd_ready, unused_cpl_valid;
   cpl_t                  unused_cpl;
+  logic [NumClients-1:0][3:0] unused_room;
 
   tpt_core #(
     .NumClients(NumClients), .NumContexts(NumContexts), .MptSets(MptSets), .MptWays(MptWays),
     .MttSets(MttSets), .MttWays(MttWays), .DirSets(DirSets), .AxiDataW(AxiDataW),
     .Lanes(Lanes), .MergeSegs(MergeSegs), .MttChecked(MttChecked), .FaultSlots(FaultSlots),
-    .NumWindows(NumWindows)
+    .NumWindows(NumWindows), .Partitions(Partitions), .GuessAlarm(GuessAlarm),
+    .RefusalTime(RefusalTime)
   ) u_core (
     .clk_i,
     .rst_ni           (unit_rst_nq),
@@ -251,6 +256,7 @@ module tpt_board
     .rsp_valid_o      (rsp_valid),
     .rsp_ready_i      (rsp_ready),
     .rsp_o            (rsp),
+    .req_room_o       (unused_room),
     .done_valid_i     (done_valid),
     .done_ready_o     (done_ready),
     .done_i           (done),

@@ -40,8 +40,9 @@ package tpt_csr_pkg;
   localparam logic [CsrAddrW-1:0] CsrCntBadDone = 12'h0a4;  // RO
   localparam logic [CsrAddrW-1:0] CsrCntFences = 12'h0a8;  // RO
   localparam logic [CsrAddrW-1:0] CsrCntEvict = 12'h0ac;  // RO
+  localparam logic [CsrAddrW-1:0] CsrCntLate = 12'h0b0;  // RO
   localparam logic [CsrAddrW-1:0] CsrSynCount = 12'h104;  // RO
-  localparam int unsigned NumSynCount = 19;
+  localparam int unsigned NumSynCount = 20;
   localparam logic [CsrAddrW-1:0] CsrLogCount = 12'h180;  // RO
   localparam logic [CsrAddrW-1:0] CsrLog = 12'h190;  // RO
   localparam int unsigned NumLog = 4;
@@ -71,6 +72,16 @@ package tpt_csr_pkg;
   localparam int unsigned NumHostwinLimitLo = 4;
   localparam logic [CsrAddrW-1:0] CsrHostwinLimitHi = 12'h2cc;  // RW
   localparam int unsigned NumHostwinLimitHi = 4;
+  localparam logic [CsrAddrW-1:0] CsrAlarm = 12'h300;  // RW
+  localparam logic [CsrAddrW-1:0] CsrAlarmSelect = 12'h304;  // RW
+  localparam logic [CsrAddrW-1:0] CsrAlarmStream = 12'h308;  // RO
+  localparam logic [CsrAddrW-1:0] CsrAlarmPd = 12'h30c;  // RO
+  localparam logic [CsrAddrW-1:0] CsrAlarmClear = 12'h310;  // W1P
+  localparam logic [CsrAddrW-1:0] CsrAlarmBlocked = 12'h320;  // RO
+  localparam int unsigned NumAlarmBlocked = 8;
+  localparam logic [CsrAddrW-1:0] CsrIsolation = 12'h340;  // RW
+  localparam logic [CsrAddrW-1:0] CsrPartMap = 12'h344;  // RW
+  localparam logic [CsrAddrW-1:0] CsrRefusalTime = 12'h348;  // RW
 
   // Fields: number of the lowest bit
   localparam int unsigned VersionPatch = 0;
@@ -89,9 +100,12 @@ package tpt_csr_pkg;
   localparam int unsigned CapMerge = 30;
   localparam int unsigned Cap2Queues = 0;
   localparam int unsigned Cap2Frmr = 1;
+  localparam int unsigned Cap2Alarm = 2;
+  localparam int unsigned Cap2RefusalTime = 3;
   localparam int unsigned Cap2Windows = 4;
   localparam int unsigned Cap2Checked = 7;
   localparam int unsigned Cap2Syndromes = 8;
+  localparam int unsigned Cap2LogParts = 13;
   localparam int unsigned Cap2LogEntries = 16;
   localparam int unsigned Cap2FaultSlots = 24;
   localparam int unsigned CtrlEnable = 0;
@@ -114,16 +128,19 @@ package tpt_csr_pkg;
   localparam int unsigned ErrorMptBad = 3;
   localparam int unsigned ErrorFenceTime = 4;
   localparam int unsigned ErrorDoorbell = 5;
+  localparam int unsigned ErrorLate = 6;
   localparam int unsigned IntStatusError = 0;
   localparam int unsigned IntStatusRefused = 1;
   localparam int unsigned IntStatusCompletion = 2;
   localparam int unsigned IntStatusPageFault = 3;
   localparam int unsigned IntStatusClearDone = 4;
+  localparam int unsigned IntStatusAlarm = 5;
   localparam int unsigned IntEnableError = 0;
   localparam int unsigned IntEnableRefused = 1;
   localparam int unsigned IntEnableCompletion = 2;
   localparam int unsigned IntEnablePageFault = 3;
   localparam int unsigned IntEnableClearDone = 4;
+  localparam int unsigned IntEnableAlarm = 5;
   localparam int unsigned LogTag = 0;
   localparam int unsigned LogStream = 10;
   localparam int unsigned LogSyndrome = 16;
@@ -156,9 +173,25 @@ package tpt_csr_pkg;
   localparam int unsigned HostwinEnableEnable = 0;
   localparam int unsigned HostwinBaseLoPage = 12;
   localparam int unsigned HostwinLimitLoPage = 12;
+  localparam int unsigned AlarmStreamThreshold = 0;
+  localparam int unsigned AlarmPdThreshold = 8;
+  localparam int unsigned AlarmBlock = 16;
+  localparam int unsigned AlarmSelectStream = 0;
+  localparam int unsigned AlarmSelectClient = 6;
+  localparam int unsigned AlarmSelectSlot = 8;
+  localparam int unsigned AlarmStreamCount = 0;
+  localparam int unsigned AlarmStreamBlocked = 31;
+  localparam int unsigned AlarmPdCount = 0;
+  localparam int unsigned AlarmPdPd = 8;
+  localparam int unsigned AlarmClearStream = 0;
+  localparam int unsigned AlarmClearPd = 1;
+  localparam int unsigned AlarmClearEvery = 2;
+  localparam int unsigned IsolationLogParts = 0;
+  localparam int unsigned IsolationPdShift = 8;
+  localparam int unsigned RefusalTimeClocks = 0;
 
   // Numbers of the counters
-  localparam int unsigned NumCounters = 12;
+  localparam int unsigned NumCounters = 13;
   localparam int unsigned CntRequests = 0;
   localparam int unsigned CntMptHit = 1;
   localparam int unsigned CntMptMiss = 2;
@@ -171,15 +204,32 @@ package tpt_csr_pkg;
   localparam int unsigned CntBadDone = 9;
   localparam int unsigned CntFences = 10;
   localparam int unsigned CntEvict = 11;
+  localparam int unsigned CntLate = 12;
 
   // Sticky error bits
-  localparam int unsigned NumErrors = 6;
+  localparam int unsigned NumErrors = 7;
 
   /// The signal `locked` closes all of the register at this address.
   function automatic logic csr_locked(logic [CsrAddrW-1:0] addr);
     unique case (addr)
       12'h018, 12'h01c, 12'h020, 12'h030, 12'h034, 12'h038, 12'h03c, 12'h040,
-      12'h044, 12'h048, 12'h04c: return 1'b1;
+      12'h044, 12'h048, 12'h04c, 12'h340, 12'h344: return 1'b1;
+      default: return 1'b0;
+    endcase
+  endfunction
+
+  /// The signal `no_alarm` closes all of the register at this address.
+  function automatic logic csr_no_alarm(logic [CsrAddrW-1:0] addr);
+    unique case (addr)
+      12'h300, 12'h304: return 1'b1;
+      default: return 1'b0;
+    endcase
+  endfunction
+
+  /// The signal `no_refusal_time` closes all of the register at this address.
+  function automatic logic csr_no_refusal_time(logic [CsrAddrW-1:0] addr);
+    unique case (addr)
+      12'h348: return 1'b1;
       default: return 1'b0;
     endcase
   endfunction
@@ -206,7 +256,7 @@ package tpt_csr_pkg;
   function automatic logic csr_reads_zero(logic [CsrAddrW-1:0] addr);
     unique case (addr)
       12'h030, 12'h034, 12'h038, 12'h03c, 12'h040, 12'h044, 12'h048, 12'h04c,
-      12'h1d0: return 1'b1;
+      12'h1d0, 12'h310: return 1'b1;
       default: return 1'b0;
     endcase
   endfunction

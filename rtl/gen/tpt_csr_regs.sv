@@ -109,7 +109,8 @@ module tpt_csr_regs (
         logic CNT_BAD_DONE;
         logic CNT_FENCES;
         logic CNT_EVICT;
-        logic SYN_COUNT[19];
+        logic CNT_LATE;
+        logic SYN_COUNT[20];
         logic LOG_COUNT;
         logic LOG[4];
         logic FAULT_COUNT;
@@ -136,6 +137,15 @@ module tpt_csr_regs (
             logic LIMIT_LO;
             logic LIMIT_HI;
         } HOSTWIN[4];
+        logic ALARM;
+        logic ALARM_SELECT;
+        logic ALARM_STREAM;
+        logic ALARM_PD;
+        logic ALARM_CLEAR;
+        logic ALARM_BLOCKED[8];
+        logic ISOLATION;
+        logic PART_MAP;
+        logic REFUSAL_TIME;
     } decoded_reg_strb_t;
     decoded_reg_strb_t decoded_reg_strb;
     logic decoded_err;
@@ -238,7 +248,10 @@ module tpt_csr_regs (
         decoded_reg_strb.CNT_EVICT = cpuif_req_masked & (cpuif_addr == 12'hac) & !cpuif_req_is_wr;
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'hac);
         is_valid_rw |= cpuif_req_masked & (cpuif_addr == 12'hac) & !cpuif_req_is_wr;
-        for(int i0=0; i0<19; i0++) begin
+        decoded_reg_strb.CNT_LATE = cpuif_req_masked & (cpuif_addr == 12'hb0) & !cpuif_req_is_wr;
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'hb0);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 12'hb0) & !cpuif_req_is_wr;
+        for(int i0=0; i0<20; i0++) begin
             decoded_reg_strb.SYN_COUNT[i0] = cpuif_req_masked & (cpuif_addr == 12'h104 + (12)'(i0) * 12'h4) & !cpuif_req_is_wr;
             is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h104 + (12)'(i0) * 12'h4);
             is_valid_rw |= cpuif_req_masked & (cpuif_addr == 12'h104 + (12)'(i0) * 12'h4) & !cpuif_req_is_wr;
@@ -319,6 +332,35 @@ module tpt_csr_regs (
             is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h2cc + (12)'(i0) * 12'h10);
             is_valid_rw |= cpuif_req_masked & (cpuif_addr == 12'h2cc + (12)'(i0) * 12'h10);
         end
+        decoded_reg_strb.ALARM = cpuif_req_masked & (cpuif_addr == 12'h300);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h300);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 12'h300);
+        decoded_reg_strb.ALARM_SELECT = cpuif_req_masked & (cpuif_addr == 12'h304);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h304);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 12'h304);
+        decoded_reg_strb.ALARM_STREAM = cpuif_req_masked & (cpuif_addr == 12'h308) & !cpuif_req_is_wr;
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h308);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 12'h308) & !cpuif_req_is_wr;
+        decoded_reg_strb.ALARM_PD = cpuif_req_masked & (cpuif_addr == 12'h30c) & !cpuif_req_is_wr;
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h30c);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 12'h30c) & !cpuif_req_is_wr;
+        decoded_reg_strb.ALARM_CLEAR = cpuif_req_masked & (cpuif_addr == 12'h310) & cpuif_req_is_wr;
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h310);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 12'h310) & cpuif_req_is_wr;
+        for(int i0=0; i0<8; i0++) begin
+            decoded_reg_strb.ALARM_BLOCKED[i0] = cpuif_req_masked & (cpuif_addr == 12'h320 + (12)'(i0) * 12'h4) & !cpuif_req_is_wr;
+            is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h320 + (12)'(i0) * 12'h4);
+            is_valid_rw |= cpuif_req_masked & (cpuif_addr == 12'h320 + (12)'(i0) * 12'h4) & !cpuif_req_is_wr;
+        end
+        decoded_reg_strb.ISOLATION = cpuif_req_masked & (cpuif_addr == 12'h340);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h340);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 12'h340);
+        decoded_reg_strb.PART_MAP = cpuif_req_masked & (cpuif_addr == 12'h344);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h344);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 12'h344);
+        decoded_reg_strb.REFUSAL_TIME = cpuif_req_masked & (cpuif_addr == 12'h348);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h348);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr == 12'h348);
         decoded_err = (~is_valid_addr | (is_valid_addr & ~is_valid_rw)) & decoded_req;
     end
 
@@ -430,6 +472,10 @@ module tpt_csr_regs (
                 logic next;
                 logic load_next;
             } doorbell;
+            struct {
+                logic next;
+                logic load_next;
+            } late;
         } ERROR;
         struct {
             struct {
@@ -452,6 +498,10 @@ module tpt_csr_regs (
                 logic next;
                 logic load_next;
             } clear_done;
+            struct {
+                logic next;
+                logic load_next;
+            } alarm;
         } INT_STATUS;
         struct {
             struct {
@@ -474,6 +524,10 @@ module tpt_csr_regs (
                 logic next;
                 logic load_next;
             } clear_done;
+            struct {
+                logic next;
+                logic load_next;
+            } alarm;
         } INT_ENABLE;
         struct {
             struct {
@@ -578,7 +632,15 @@ module tpt_csr_regs (
                 logic incrthreshold;
                 logic overflow;
             } value;
-        } SYN_COUNT[19];
+        } CNT_LATE;
+        struct {
+            struct {
+                logic [31:0] next;
+                logic load_next;
+                logic incrthreshold;
+                logic overflow;
+            } value;
+        } SYN_COUNT[20];
         struct {
             struct {
                 logic next;
@@ -675,6 +737,70 @@ module tpt_csr_regs (
                 } value;
             } LIMIT_HI;
         } HOSTWIN[4];
+        struct {
+            struct {
+                logic [7:0] next;
+                logic load_next;
+            } stream_threshold;
+            struct {
+                logic [7:0] next;
+                logic load_next;
+            } pd_threshold;
+            struct {
+                logic next;
+                logic load_next;
+            } block;
+        } ALARM;
+        struct {
+            struct {
+                logic [5:0] next;
+                logic load_next;
+            } stream;
+            struct {
+                logic [1:0] next;
+                logic load_next;
+            } client;
+            struct {
+                logic [3:0] next;
+                logic load_next;
+            } slot;
+        } ALARM_SELECT;
+        struct {
+            struct {
+                logic next;
+                logic load_next;
+            } stream;
+            struct {
+                logic next;
+                logic load_next;
+            } pd;
+            struct {
+                logic next;
+                logic load_next;
+            } every;
+        } ALARM_CLEAR;
+        struct {
+            struct {
+                logic [1:0] next;
+                logic load_next;
+            } log_parts;
+            struct {
+                logic [4:0] next;
+                logic load_next;
+            } pd_shift;
+        } ISOLATION;
+        struct {
+            struct {
+                logic [31:0] next;
+                logic load_next;
+            } value;
+        } PART_MAP;
+        struct {
+            struct {
+                logic [11:0] next;
+                logic load_next;
+            } clocks;
+        } REFUSAL_TIME;
     } field_combo_t;
     field_combo_t field_combo;
 
@@ -756,6 +882,9 @@ module tpt_csr_regs (
             struct {
                 logic value;
             } doorbell;
+            struct {
+                logic value;
+            } late;
         } ERROR;
         struct {
             struct {
@@ -773,6 +902,9 @@ module tpt_csr_regs (
             struct {
                 logic value;
             } clear_done;
+            struct {
+                logic value;
+            } alarm;
         } INT_STATUS;
         struct {
             struct {
@@ -790,6 +922,9 @@ module tpt_csr_regs (
             struct {
                 logic value;
             } clear_done;
+            struct {
+                logic value;
+            } alarm;
         } INT_ENABLE;
         struct {
             struct {
@@ -855,7 +990,12 @@ module tpt_csr_regs (
             struct {
                 logic [31:0] value;
             } value;
-        } SYN_COUNT[19];
+        } CNT_LATE;
+        struct {
+            struct {
+                logic [31:0] value;
+            } value;
+        } SYN_COUNT[20];
         struct {
             struct {
                 logic value;
@@ -936,6 +1076,57 @@ module tpt_csr_regs (
                 } value;
             } LIMIT_HI;
         } HOSTWIN[4];
+        struct {
+            struct {
+                logic [7:0] value;
+            } stream_threshold;
+            struct {
+                logic [7:0] value;
+            } pd_threshold;
+            struct {
+                logic value;
+            } block;
+        } ALARM;
+        struct {
+            struct {
+                logic [5:0] value;
+            } stream;
+            struct {
+                logic [1:0] value;
+            } client;
+            struct {
+                logic [3:0] value;
+            } slot;
+        } ALARM_SELECT;
+        struct {
+            struct {
+                logic value;
+            } stream;
+            struct {
+                logic value;
+            } pd;
+            struct {
+                logic value;
+            } every;
+        } ALARM_CLEAR;
+        struct {
+            struct {
+                logic [1:0] value;
+            } log_parts;
+            struct {
+                logic [4:0] value;
+            } pd_shift;
+        } ISOLATION;
+        struct {
+            struct {
+                logic [31:0] value;
+            } value;
+        } PART_MAP;
+        struct {
+            struct {
+                logic [11:0] value;
+            } clocks;
+        } REFUSAL_TIME;
     } field_storage_t;
     field_storage_t field_storage;
 
@@ -1427,6 +1618,31 @@ module tpt_csr_regs (
             end
         end
     end
+    // Field: tpt_csr.ERROR.late
+    always_comb begin
+        automatic logic [0:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.ERROR.late.value;
+        load_next_c = '0;
+        if(hwif_in.ERROR.late.hwset) begin // HW Set
+            next_c = '1;
+            load_next_c = '1;
+        end else if(decoded_reg_strb.ERROR && decoded_req_is_wr) begin // SW write 1 clear
+            next_c = field_storage.ERROR.late.value & ~(decoded_wr_data[6:6] & decoded_wr_biten[6:6]);
+            load_next_c = '1;
+        end
+        field_combo.ERROR.late.next = next_c;
+        field_combo.ERROR.late.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~rst_n) begin
+            field_storage.ERROR.late.value <= 1'h0;
+        end else begin
+            if(field_combo.ERROR.late.load_next) begin
+                field_storage.ERROR.late.value <= field_combo.ERROR.late.next;
+            end
+        end
+    end
     // Field: tpt_csr.INT_STATUS.error
     always_comb begin
         automatic logic [0:0] next_c;
@@ -1552,12 +1768,38 @@ module tpt_csr_regs (
             end
         end
     end
+    // Field: tpt_csr.INT_STATUS.alarm
+    always_comb begin
+        automatic logic [0:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.INT_STATUS.alarm.value;
+        load_next_c = '0;
+        if(hwif_in.INT_STATUS.alarm.next) begin // stickybit
+            next_c = '1;
+            load_next_c = '1;
+        end else if(decoded_reg_strb.INT_STATUS && decoded_req_is_wr) begin // SW write 1 clear
+            next_c = field_storage.INT_STATUS.alarm.value & ~(decoded_wr_data[5:5] & decoded_wr_biten[5:5]);
+            load_next_c = '1;
+        end
+        field_combo.INT_STATUS.alarm.next = next_c;
+        field_combo.INT_STATUS.alarm.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~rst_n) begin
+            field_storage.INT_STATUS.alarm.value <= 1'h0;
+        end else begin
+            if(field_combo.INT_STATUS.alarm.load_next) begin
+                field_storage.INT_STATUS.alarm.value <= field_combo.INT_STATUS.alarm.next;
+            end
+        end
+    end
     assign hwif_out.INT_STATUS.intr =
         |(field_storage.INT_STATUS.error.value & field_storage.INT_ENABLE.error.value)
         || |(field_storage.INT_STATUS.refused.value & field_storage.INT_ENABLE.refused.value)
         || |(field_storage.INT_STATUS.completion.value & field_storage.INT_ENABLE.completion.value)
         || |(field_storage.INT_STATUS.page_fault.value & field_storage.INT_ENABLE.page_fault.value)
-        || |(field_storage.INT_STATUS.clear_done.value & field_storage.INT_ENABLE.clear_done.value);
+        || |(field_storage.INT_STATUS.clear_done.value & field_storage.INT_ENABLE.clear_done.value)
+        || |(field_storage.INT_STATUS.alarm.value & field_storage.INT_ENABLE.alarm.value);
     // Field: tpt_csr.INT_ENABLE.error
     always_comb begin
         automatic logic [0:0] next_c;
@@ -1665,6 +1907,28 @@ module tpt_csr_regs (
         end else begin
             if(field_combo.INT_ENABLE.clear_done.load_next) begin
                 field_storage.INT_ENABLE.clear_done.value <= field_combo.INT_ENABLE.clear_done.next;
+            end
+        end
+    end
+    // Field: tpt_csr.INT_ENABLE.alarm
+    always_comb begin
+        automatic logic [0:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.INT_ENABLE.alarm.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.INT_ENABLE && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.INT_ENABLE.alarm.value & ~decoded_wr_biten[5:5]) | (decoded_wr_data[5:5] & decoded_wr_biten[5:5]);
+            load_next_c = '1;
+        end
+        field_combo.INT_ENABLE.alarm.next = next_c;
+        field_combo.INT_ENABLE.alarm.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~rst_n) begin
+            field_storage.INT_ENABLE.alarm.value <= 1'h0;
+        end else begin
+            if(field_combo.INT_ENABLE.alarm.load_next) begin
+                field_storage.INT_ENABLE.alarm.value <= field_combo.INT_ENABLE.alarm.next;
             end
         end
     end
@@ -1992,7 +2256,34 @@ module tpt_csr_regs (
             end
         end
     end
-    for(genvar i0=0; i0<19; i0++) begin
+    // Field: tpt_csr.CNT_LATE.value
+    always_comb begin
+        automatic logic [31:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.CNT_LATE.value.value;
+        load_next_c = '0;
+
+        if(hwif_in.CNT_LATE.value.incr) begin // increment
+            field_combo.CNT_LATE.value.overflow = (((33)'(next_c) + hwif_in.CNT_LATE.value.incrvalue) > 33'hffffffff);
+            next_c = next_c + hwif_in.CNT_LATE.value.incrvalue;
+            load_next_c = '1;
+        end else begin
+            field_combo.CNT_LATE.value.overflow = '0;
+        end
+        field_combo.CNT_LATE.value.incrthreshold = (field_storage.CNT_LATE.value.value >= 32'hffffffff);
+        field_combo.CNT_LATE.value.next = next_c;
+        field_combo.CNT_LATE.value.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~rst_n) begin
+            field_storage.CNT_LATE.value.value <= 32'h0;
+        end else begin
+            if(field_combo.CNT_LATE.value.load_next) begin
+                field_storage.CNT_LATE.value.value <= field_combo.CNT_LATE.value.next;
+            end
+        end
+    end
+    for(genvar i0=0; i0<20; i0++) begin
         // Field: tpt_csr.SYN_COUNT[].value
         always_comb begin
             automatic logic [31:0] next_c;
@@ -2405,6 +2696,314 @@ module tpt_csr_regs (
         end
         assign hwif_out.HOSTWIN[i0].LIMIT_HI.value.value = field_storage.HOSTWIN[i0].LIMIT_HI.value.value;
     end
+    // Field: tpt_csr.ALARM.stream_threshold
+    always_comb begin
+        automatic logic [7:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.ALARM.stream_threshold.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.ALARM && decoded_req_is_wr && !(hwif_in.no_alarm)) begin // SW write
+            next_c = (field_storage.ALARM.stream_threshold.value & ~decoded_wr_biten[7:0]) | (decoded_wr_data[7:0] & decoded_wr_biten[7:0]);
+            load_next_c = '1;
+        end
+        field_combo.ALARM.stream_threshold.next = next_c;
+        field_combo.ALARM.stream_threshold.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~rst_n) begin
+            field_storage.ALARM.stream_threshold.value <= 8'h0;
+        end else begin
+            if(field_combo.ALARM.stream_threshold.load_next) begin
+                field_storage.ALARM.stream_threshold.value <= field_combo.ALARM.stream_threshold.next;
+            end
+        end
+    end
+    assign hwif_out.ALARM.stream_threshold.value = field_storage.ALARM.stream_threshold.value;
+    // Field: tpt_csr.ALARM.pd_threshold
+    always_comb begin
+        automatic logic [7:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.ALARM.pd_threshold.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.ALARM && decoded_req_is_wr && !(hwif_in.no_alarm)) begin // SW write
+            next_c = (field_storage.ALARM.pd_threshold.value & ~decoded_wr_biten[15:8]) | (decoded_wr_data[15:8] & decoded_wr_biten[15:8]);
+            load_next_c = '1;
+        end
+        field_combo.ALARM.pd_threshold.next = next_c;
+        field_combo.ALARM.pd_threshold.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~rst_n) begin
+            field_storage.ALARM.pd_threshold.value <= 8'h0;
+        end else begin
+            if(field_combo.ALARM.pd_threshold.load_next) begin
+                field_storage.ALARM.pd_threshold.value <= field_combo.ALARM.pd_threshold.next;
+            end
+        end
+    end
+    assign hwif_out.ALARM.pd_threshold.value = field_storage.ALARM.pd_threshold.value;
+    // Field: tpt_csr.ALARM.block
+    always_comb begin
+        automatic logic [0:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.ALARM.block.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.ALARM && decoded_req_is_wr && !(hwif_in.no_alarm)) begin // SW write
+            next_c = (field_storage.ALARM.block.value & ~decoded_wr_biten[16:16]) | (decoded_wr_data[16:16] & decoded_wr_biten[16:16]);
+            load_next_c = '1;
+        end
+        field_combo.ALARM.block.next = next_c;
+        field_combo.ALARM.block.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~rst_n) begin
+            field_storage.ALARM.block.value <= 1'h0;
+        end else begin
+            if(field_combo.ALARM.block.load_next) begin
+                field_storage.ALARM.block.value <= field_combo.ALARM.block.next;
+            end
+        end
+    end
+    assign hwif_out.ALARM.block.value = field_storage.ALARM.block.value;
+    // Field: tpt_csr.ALARM_SELECT.stream
+    always_comb begin
+        automatic logic [5:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.ALARM_SELECT.stream.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.ALARM_SELECT && decoded_req_is_wr && !(hwif_in.no_alarm)) begin // SW write
+            next_c = (field_storage.ALARM_SELECT.stream.value & ~decoded_wr_biten[5:0]) | (decoded_wr_data[5:0] & decoded_wr_biten[5:0]);
+            load_next_c = '1;
+        end
+        field_combo.ALARM_SELECT.stream.next = next_c;
+        field_combo.ALARM_SELECT.stream.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~rst_n) begin
+            field_storage.ALARM_SELECT.stream.value <= 6'h0;
+        end else begin
+            if(field_combo.ALARM_SELECT.stream.load_next) begin
+                field_storage.ALARM_SELECT.stream.value <= field_combo.ALARM_SELECT.stream.next;
+            end
+        end
+    end
+    assign hwif_out.ALARM_SELECT.stream.value = field_storage.ALARM_SELECT.stream.value;
+    // Field: tpt_csr.ALARM_SELECT.client
+    always_comb begin
+        automatic logic [1:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.ALARM_SELECT.client.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.ALARM_SELECT && decoded_req_is_wr && !(hwif_in.no_alarm)) begin // SW write
+            next_c = (field_storage.ALARM_SELECT.client.value & ~decoded_wr_biten[7:6]) | (decoded_wr_data[7:6] & decoded_wr_biten[7:6]);
+            load_next_c = '1;
+        end
+        field_combo.ALARM_SELECT.client.next = next_c;
+        field_combo.ALARM_SELECT.client.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~rst_n) begin
+            field_storage.ALARM_SELECT.client.value <= 2'h0;
+        end else begin
+            if(field_combo.ALARM_SELECT.client.load_next) begin
+                field_storage.ALARM_SELECT.client.value <= field_combo.ALARM_SELECT.client.next;
+            end
+        end
+    end
+    assign hwif_out.ALARM_SELECT.client.value = field_storage.ALARM_SELECT.client.value;
+    // Field: tpt_csr.ALARM_SELECT.slot
+    always_comb begin
+        automatic logic [3:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.ALARM_SELECT.slot.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.ALARM_SELECT && decoded_req_is_wr && !(hwif_in.no_alarm)) begin // SW write
+            next_c = (field_storage.ALARM_SELECT.slot.value & ~decoded_wr_biten[11:8]) | (decoded_wr_data[11:8] & decoded_wr_biten[11:8]);
+            load_next_c = '1;
+        end
+        field_combo.ALARM_SELECT.slot.next = next_c;
+        field_combo.ALARM_SELECT.slot.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~rst_n) begin
+            field_storage.ALARM_SELECT.slot.value <= 4'h0;
+        end else begin
+            if(field_combo.ALARM_SELECT.slot.load_next) begin
+                field_storage.ALARM_SELECT.slot.value <= field_combo.ALARM_SELECT.slot.next;
+            end
+        end
+    end
+    assign hwif_out.ALARM_SELECT.slot.value = field_storage.ALARM_SELECT.slot.value;
+    // Field: tpt_csr.ALARM_CLEAR.stream
+    always_comb begin
+        automatic logic [0:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.ALARM_CLEAR.stream.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.ALARM_CLEAR && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.ALARM_CLEAR.stream.value & ~decoded_wr_biten[0:0]) | (decoded_wr_data[0:0] & decoded_wr_biten[0:0]);
+            load_next_c = '1;
+        end else begin // singlepulse clears back to 0
+            next_c = '0;
+            load_next_c = '1;
+        end
+        field_combo.ALARM_CLEAR.stream.next = next_c;
+        field_combo.ALARM_CLEAR.stream.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~rst_n) begin
+            field_storage.ALARM_CLEAR.stream.value <= 1'h0;
+        end else begin
+            if(field_combo.ALARM_CLEAR.stream.load_next) begin
+                field_storage.ALARM_CLEAR.stream.value <= field_combo.ALARM_CLEAR.stream.next;
+            end
+        end
+    end
+    assign hwif_out.ALARM_CLEAR.stream.value = field_storage.ALARM_CLEAR.stream.value;
+    // Field: tpt_csr.ALARM_CLEAR.pd
+    always_comb begin
+        automatic logic [0:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.ALARM_CLEAR.pd.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.ALARM_CLEAR && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.ALARM_CLEAR.pd.value & ~decoded_wr_biten[1:1]) | (decoded_wr_data[1:1] & decoded_wr_biten[1:1]);
+            load_next_c = '1;
+        end else begin // singlepulse clears back to 0
+            next_c = '0;
+            load_next_c = '1;
+        end
+        field_combo.ALARM_CLEAR.pd.next = next_c;
+        field_combo.ALARM_CLEAR.pd.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~rst_n) begin
+            field_storage.ALARM_CLEAR.pd.value <= 1'h0;
+        end else begin
+            if(field_combo.ALARM_CLEAR.pd.load_next) begin
+                field_storage.ALARM_CLEAR.pd.value <= field_combo.ALARM_CLEAR.pd.next;
+            end
+        end
+    end
+    assign hwif_out.ALARM_CLEAR.pd.value = field_storage.ALARM_CLEAR.pd.value;
+    // Field: tpt_csr.ALARM_CLEAR.every
+    always_comb begin
+        automatic logic [0:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.ALARM_CLEAR.every.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.ALARM_CLEAR && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.ALARM_CLEAR.every.value & ~decoded_wr_biten[2:2]) | (decoded_wr_data[2:2] & decoded_wr_biten[2:2]);
+            load_next_c = '1;
+        end else begin // singlepulse clears back to 0
+            next_c = '0;
+            load_next_c = '1;
+        end
+        field_combo.ALARM_CLEAR.every.next = next_c;
+        field_combo.ALARM_CLEAR.every.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~rst_n) begin
+            field_storage.ALARM_CLEAR.every.value <= 1'h0;
+        end else begin
+            if(field_combo.ALARM_CLEAR.every.load_next) begin
+                field_storage.ALARM_CLEAR.every.value <= field_combo.ALARM_CLEAR.every.next;
+            end
+        end
+    end
+    assign hwif_out.ALARM_CLEAR.every.value = field_storage.ALARM_CLEAR.every.value;
+    // Field: tpt_csr.ISOLATION.log_parts
+    always_comb begin
+        automatic logic [1:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.ISOLATION.log_parts.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.ISOLATION && decoded_req_is_wr && !(hwif_in.locked)) begin // SW write
+            next_c = (field_storage.ISOLATION.log_parts.value & ~decoded_wr_biten[1:0]) | (decoded_wr_data[1:0] & decoded_wr_biten[1:0]);
+            load_next_c = '1;
+        end
+        field_combo.ISOLATION.log_parts.next = next_c;
+        field_combo.ISOLATION.log_parts.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~rst_n) begin
+            field_storage.ISOLATION.log_parts.value <= 2'h0;
+        end else begin
+            if(field_combo.ISOLATION.log_parts.load_next) begin
+                field_storage.ISOLATION.log_parts.value <= field_combo.ISOLATION.log_parts.next;
+            end
+        end
+    end
+    assign hwif_out.ISOLATION.log_parts.value = field_storage.ISOLATION.log_parts.value;
+    // Field: tpt_csr.ISOLATION.pd_shift
+    always_comb begin
+        automatic logic [4:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.ISOLATION.pd_shift.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.ISOLATION && decoded_req_is_wr && !(hwif_in.locked)) begin // SW write
+            next_c = (field_storage.ISOLATION.pd_shift.value & ~decoded_wr_biten[12:8]) | (decoded_wr_data[12:8] & decoded_wr_biten[12:8]);
+            load_next_c = '1;
+        end
+        field_combo.ISOLATION.pd_shift.next = next_c;
+        field_combo.ISOLATION.pd_shift.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~rst_n) begin
+            field_storage.ISOLATION.pd_shift.value <= 5'h0;
+        end else begin
+            if(field_combo.ISOLATION.pd_shift.load_next) begin
+                field_storage.ISOLATION.pd_shift.value <= field_combo.ISOLATION.pd_shift.next;
+            end
+        end
+    end
+    assign hwif_out.ISOLATION.pd_shift.value = field_storage.ISOLATION.pd_shift.value;
+    // Field: tpt_csr.PART_MAP.value
+    always_comb begin
+        automatic logic [31:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.PART_MAP.value.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.PART_MAP && decoded_req_is_wr && !(hwif_in.locked)) begin // SW write
+            next_c = (field_storage.PART_MAP.value.value & ~decoded_wr_biten[31:0]) | (decoded_wr_data[31:0] & decoded_wr_biten[31:0]);
+            load_next_c = '1;
+        end
+        field_combo.PART_MAP.value.next = next_c;
+        field_combo.PART_MAP.value.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~rst_n) begin
+            field_storage.PART_MAP.value.value <= 32'h0;
+        end else begin
+            if(field_combo.PART_MAP.value.load_next) begin
+                field_storage.PART_MAP.value.value <= field_combo.PART_MAP.value.next;
+            end
+        end
+    end
+    assign hwif_out.PART_MAP.value.value = field_storage.PART_MAP.value.value;
+    // Field: tpt_csr.REFUSAL_TIME.clocks
+    always_comb begin
+        automatic logic [11:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.REFUSAL_TIME.clocks.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.REFUSAL_TIME && decoded_req_is_wr && !(hwif_in.no_refusal_time)) begin // SW write
+            next_c = (field_storage.REFUSAL_TIME.clocks.value & ~decoded_wr_biten[11:0]) | (decoded_wr_data[11:0] & decoded_wr_biten[11:0]);
+            load_next_c = '1;
+        end
+        field_combo.REFUSAL_TIME.clocks.next = next_c;
+        field_combo.REFUSAL_TIME.clocks.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~rst_n) begin
+            field_storage.REFUSAL_TIME.clocks.value <= 12'h0;
+        end else begin
+            if(field_combo.REFUSAL_TIME.clocks.load_next) begin
+                field_storage.REFUSAL_TIME.clocks.value <= field_combo.REFUSAL_TIME.clocks.next;
+            end
+        end
+    end
+    assign hwif_out.REFUSAL_TIME.clocks.value = field_storage.REFUSAL_TIME.clocks.value;
 
     //--------------------------------------------------------------------------
     // Write response
@@ -2459,9 +3058,12 @@ module tpt_csr_regs (
         if(ad_low(rd_mux_addr) == ad_low(12'hc)) begin
             readback_data_var[ad_hi(12'hc)][0] = hwif_in.CAP2.queues.next;
             readback_data_var[ad_hi(12'hc)][1] = hwif_in.CAP2.frmr.next;
+            readback_data_var[ad_hi(12'hc)][2] = hwif_in.CAP2.alarm.next;
+            readback_data_var[ad_hi(12'hc)][3] = hwif_in.CAP2.refusal_time.next;
             readback_data_var[ad_hi(12'hc)][6:4] = hwif_in.CAP2.windows.next;
             readback_data_var[ad_hi(12'hc)][7] = hwif_in.CAP2.checked.next;
             readback_data_var[ad_hi(12'hc)][12:8] = hwif_in.CAP2.syndromes.next;
+            readback_data_var[ad_hi(12'hc)][14:13] = hwif_in.CAP2.log_parts.next;
             readback_data_var[ad_hi(12'hc)][18:16] = hwif_in.CAP2.log_entries.next;
             readback_data_var[ad_hi(12'hc)][31:24] = hwif_in.CAP2.fault_slots.next;
         end
@@ -2504,6 +3106,7 @@ module tpt_csr_regs (
             readback_data_var[ad_hi(12'h58)][3] = field_storage.ERROR.mpt_bad.value;
             readback_data_var[ad_hi(12'h58)][4] = field_storage.ERROR.fence_time.value;
             readback_data_var[ad_hi(12'h58)][5] = field_storage.ERROR.doorbell.value;
+            readback_data_var[ad_hi(12'h58)][6] = field_storage.ERROR.late.value;
         end
         if(ad_low(rd_mux_addr) == ad_low(12'h60)) begin
             readback_data_var[ad_hi(12'h60)][0] = field_storage.INT_STATUS.error.value;
@@ -2511,6 +3114,7 @@ module tpt_csr_regs (
             readback_data_var[ad_hi(12'h60)][2] = field_storage.INT_STATUS.completion.value;
             readback_data_var[ad_hi(12'h60)][3] = field_storage.INT_STATUS.page_fault.value;
             readback_data_var[ad_hi(12'h60)][4] = field_storage.INT_STATUS.clear_done.value;
+            readback_data_var[ad_hi(12'h60)][5] = field_storage.INT_STATUS.alarm.value;
         end
         if(ad_low(rd_mux_addr) == ad_low(12'h64)) begin
             readback_data_var[ad_hi(12'h64)][0] = field_storage.INT_ENABLE.error.value;
@@ -2518,6 +3122,7 @@ module tpt_csr_regs (
             readback_data_var[ad_hi(12'h64)][2] = field_storage.INT_ENABLE.completion.value;
             readback_data_var[ad_hi(12'h64)][3] = field_storage.INT_ENABLE.page_fault.value;
             readback_data_var[ad_hi(12'h64)][4] = field_storage.INT_ENABLE.clear_done.value;
+            readback_data_var[ad_hi(12'h64)][5] = field_storage.INT_ENABLE.alarm.value;
         end
         if(ad_low(rd_mux_addr) == ad_low(12'h80)) begin
             readback_data_var[ad_hi(12'h80)][31:0] = field_storage.CNT_REQUESTS.value.value;
@@ -2555,7 +3160,10 @@ module tpt_csr_regs (
         if(ad_low(rd_mux_addr) == ad_low(12'hac)) begin
             readback_data_var[ad_hi(12'hac)][31:0] = field_storage.CNT_EVICT.value.value;
         end
-        for(int i0=0; i0<19; i0++) begin
+        if(ad_low(rd_mux_addr) == ad_low(12'hb0)) begin
+            readback_data_var[ad_hi(12'hb0)][31:0] = field_storage.CNT_LATE.value.value;
+        end
+        for(int i0=0; i0<20; i0++) begin
             if(ad_low(rd_mux_addr) == ad_low(12'h104 + (12)'(i0) * 12'h4)) begin
                 readback_data_var[ad_hi(12'h104 + (12)'(i0) * 12'h4)][31:0] = field_storage.SYN_COUNT[i0].value.value;
             end
@@ -2646,6 +3254,39 @@ module tpt_csr_regs (
             if(ad_low(rd_mux_addr) == ad_low(12'h2cc + (12)'(i0) * 12'h10)) begin
                 readback_data_var[ad_hi(12'h2cc + (12)'(i0) * 12'h10)][31:0] = field_storage.HOSTWIN[i0].LIMIT_HI.value.value;
             end
+        end
+        if(ad_low(rd_mux_addr) == ad_low(12'h300)) begin
+            readback_data_var[ad_hi(12'h300)][7:0] = field_storage.ALARM.stream_threshold.value;
+            readback_data_var[ad_hi(12'h300)][15:8] = field_storage.ALARM.pd_threshold.value;
+            readback_data_var[ad_hi(12'h300)][16] = field_storage.ALARM.block.value;
+        end
+        if(ad_low(rd_mux_addr) == ad_low(12'h304)) begin
+            readback_data_var[ad_hi(12'h304)][5:0] = field_storage.ALARM_SELECT.stream.value;
+            readback_data_var[ad_hi(12'h304)][7:6] = field_storage.ALARM_SELECT.client.value;
+            readback_data_var[ad_hi(12'h304)][11:8] = field_storage.ALARM_SELECT.slot.value;
+        end
+        if(ad_low(rd_mux_addr) == ad_low(12'h308)) begin
+            readback_data_var[ad_hi(12'h308)][7:0] = hwif_in.ALARM_STREAM.count.next;
+            readback_data_var[ad_hi(12'h308)][31] = hwif_in.ALARM_STREAM.blocked.next;
+        end
+        if(ad_low(rd_mux_addr) == ad_low(12'h30c)) begin
+            readback_data_var[ad_hi(12'h30c)][7:0] = hwif_in.ALARM_PD.count.next;
+            readback_data_var[ad_hi(12'h30c)][31:8] = hwif_in.ALARM_PD.pd.next;
+        end
+        for(int i0=0; i0<8; i0++) begin
+            if(ad_low(rd_mux_addr) == ad_low(12'h320 + (12)'(i0) * 12'h4)) begin
+                readback_data_var[ad_hi(12'h320 + (12)'(i0) * 12'h4)][31:0] = hwif_in.ALARM_BLOCKED[i0].streams.next;
+            end
+        end
+        if(ad_low(rd_mux_addr) == ad_low(12'h340)) begin
+            readback_data_var[ad_hi(12'h340)][1:0] = field_storage.ISOLATION.log_parts.value;
+            readback_data_var[ad_hi(12'h340)][12:8] = field_storage.ISOLATION.pd_shift.value;
+        end
+        if(ad_low(rd_mux_addr) == ad_low(12'h344)) begin
+            readback_data_var[ad_hi(12'h344)][31:0] = field_storage.PART_MAP.value.value;
+        end
+        if(ad_low(rd_mux_addr) == ad_low(12'h348)) begin
+            readback_data_var[ad_hi(12'h348)][11:0] = field_storage.REFUSAL_TIME.clocks.value;
         end
         readback_data_rt_c = readback_data_var;
     end

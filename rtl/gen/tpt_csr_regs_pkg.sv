@@ -10,7 +10,7 @@ package tpt_csr_regs_pkg;
 
     localparam TPT_CSR_REGS_DATA_WIDTH = 32;
     localparam TPT_CSR_REGS_MIN_ADDR_WIDTH = 12;
-    localparam TPT_CSR_REGS_SIZE = 'h300;
+    localparam TPT_CSR_REGS_SIZE = 'h34c;
 
     typedef struct {
         logic [3:0] next;
@@ -79,6 +79,14 @@ package tpt_csr_regs_pkg;
     } tpt_csr__CAP2__frmr__in_t;
 
     typedef struct {
+        logic next;
+    } tpt_csr__CAP2__alarm__in_t;
+
+    typedef struct {
+        logic next;
+    } tpt_csr__CAP2__refusal_time__in_t;
+
+    typedef struct {
         logic [2:0] next;
     } tpt_csr__CAP2__windows__in_t;
 
@@ -91,6 +99,10 @@ package tpt_csr_regs_pkg;
     } tpt_csr__CAP2__syndromes__in_t;
 
     typedef struct {
+        logic [1:0] next;
+    } tpt_csr__CAP2__log_parts__in_t;
+
+    typedef struct {
         logic [2:0] next;
     } tpt_csr__CAP2__log_entries__in_t;
 
@@ -101,9 +113,12 @@ package tpt_csr_regs_pkg;
     typedef struct {
         tpt_csr__CAP2__queues__in_t queues;
         tpt_csr__CAP2__frmr__in_t frmr;
+        tpt_csr__CAP2__alarm__in_t alarm;
+        tpt_csr__CAP2__refusal_time__in_t refusal_time;
         tpt_csr__CAP2__windows__in_t windows;
         tpt_csr__CAP2__checked__in_t checked;
         tpt_csr__CAP2__syndromes__in_t syndromes;
+        tpt_csr__CAP2__log_parts__in_t log_parts;
         tpt_csr__CAP2__log_entries__in_t log_entries;
         tpt_csr__CAP2__fault_slots__in_t fault_slots;
     } tpt_csr__CAP2__in_t;
@@ -189,12 +204,17 @@ package tpt_csr_regs_pkg;
     } tpt_csr__ERROR__doorbell__in_t;
 
     typedef struct {
+        logic hwset;
+    } tpt_csr__ERROR__late__in_t;
+
+    typedef struct {
         tpt_csr__ERROR__bad_done__in_t bad_done;
         tpt_csr__ERROR__tag_busy__in_t tag_busy;
         tpt_csr__ERROR__bus__in_t bus;
         tpt_csr__ERROR__mpt_bad__in_t mpt_bad;
         tpt_csr__ERROR__fence_time__in_t fence_time;
         tpt_csr__ERROR__doorbell__in_t doorbell;
+        tpt_csr__ERROR__late__in_t late;
     } tpt_csr__ERROR__in_t;
 
     typedef struct {
@@ -218,11 +238,16 @@ package tpt_csr_regs_pkg;
     } tpt_csr__INT_STATUS__clear_done__in_t;
 
     typedef struct {
+        logic next;
+    } tpt_csr__INT_STATUS__alarm__in_t;
+
+    typedef struct {
         tpt_csr__INT_STATUS__error__in_t error;
         tpt_csr__INT_STATUS__refused__in_t refused;
         tpt_csr__INT_STATUS__completion__in_t completion;
         tpt_csr__INT_STATUS__page_fault__in_t page_fault;
         tpt_csr__INT_STATUS__clear_done__in_t clear_done;
+        tpt_csr__INT_STATUS__alarm__in_t alarm;
     } tpt_csr__INT_STATUS__in_t;
 
     typedef struct {
@@ -332,6 +357,15 @@ package tpt_csr_regs_pkg;
     typedef struct {
         tpt_csr__CNT_EVICT__value__in_t value;
     } tpt_csr__CNT_EVICT__in_t;
+
+    typedef struct {
+        logic incr;
+        logic [3:0] incrvalue;
+    } tpt_csr__CNT_LATE__value__in_t;
+
+    typedef struct {
+        tpt_csr__CNT_LATE__value__in_t value;
+    } tpt_csr__CNT_LATE__in_t;
 
     typedef struct {
         logic incr;
@@ -504,9 +538,45 @@ package tpt_csr_regs_pkg;
     } tpt_csr__CPLQ_TAIL__in_t;
 
     typedef struct {
+        logic [7:0] next;
+    } tpt_csr__ALARM_STREAM__count__in_t;
+
+    typedef struct {
+        logic next;
+    } tpt_csr__ALARM_STREAM__blocked__in_t;
+
+    typedef struct {
+        tpt_csr__ALARM_STREAM__count__in_t count;
+        tpt_csr__ALARM_STREAM__blocked__in_t blocked;
+    } tpt_csr__ALARM_STREAM__in_t;
+
+    typedef struct {
+        logic [7:0] next;
+    } tpt_csr__ALARM_PD__count__in_t;
+
+    typedef struct {
+        logic [23:0] next;
+    } tpt_csr__ALARM_PD__pd__in_t;
+
+    typedef struct {
+        tpt_csr__ALARM_PD__count__in_t count;
+        tpt_csr__ALARM_PD__pd__in_t pd;
+    } tpt_csr__ALARM_PD__in_t;
+
+    typedef struct {
+        logic [31:0] next;
+    } tpt_csr__ALARM_BLOCKEDx__streams__in_t;
+
+    typedef struct {
+        tpt_csr__ALARM_BLOCKEDx__streams__in_t streams;
+    } tpt_csr__ALARM_BLOCKEDx__in_t;
+
+    typedef struct {
         logic locked;
         logic queue_locked;
         logic window_locked;
+        logic no_alarm;
+        logic no_refusal_time;
         tpt_csr__CAP__in_t CAP;
         tpt_csr__CAP2__in_t CAP2;
         tpt_csr__STATUS__in_t STATUS;
@@ -525,7 +595,8 @@ package tpt_csr_regs_pkg;
         tpt_csr__CNT_BAD_DONE__in_t CNT_BAD_DONE;
         tpt_csr__CNT_FENCES__in_t CNT_FENCES;
         tpt_csr__CNT_EVICT__in_t CNT_EVICT;
-        tpt_csr__SYN_COUNTx__in_t SYN_COUNT[19];
+        tpt_csr__CNT_LATE__in_t CNT_LATE;
+        tpt_csr__SYN_COUNTx__in_t SYN_COUNT[20];
         tpt_csr__LOG_COUNT__in_t LOG_COUNT;
         tpt_csr__LOGx__in_t LOG[4];
         tpt_csr__FAULT_COUNT__in_t FAULT_COUNT;
@@ -538,6 +609,9 @@ package tpt_csr_regs_pkg;
         tpt_csr__CMDQ_HEAD__in_t CMDQ_HEAD;
         tpt_csr__CPLQ_HEAD__in_t CPLQ_HEAD;
         tpt_csr__CPLQ_TAIL__in_t CPLQ_TAIL;
+        tpt_csr__ALARM_STREAM__in_t ALARM_STREAM;
+        tpt_csr__ALARM_PD__in_t ALARM_PD;
+        tpt_csr__ALARM_BLOCKEDx__in_t ALARM_BLOCKED[8];
     } tpt_csr__in_t;
 
     typedef struct {
@@ -773,6 +847,89 @@ package tpt_csr_regs_pkg;
     } tpt_csr__HOSTWINx__out_t;
 
     typedef struct {
+        logic [7:0] value;
+    } tpt_csr__ALARM__stream_threshold__out_t;
+
+    typedef struct {
+        logic [7:0] value;
+    } tpt_csr__ALARM__pd_threshold__out_t;
+
+    typedef struct {
+        logic value;
+    } tpt_csr__ALARM__block__out_t;
+
+    typedef struct {
+        tpt_csr__ALARM__stream_threshold__out_t stream_threshold;
+        tpt_csr__ALARM__pd_threshold__out_t pd_threshold;
+        tpt_csr__ALARM__block__out_t block;
+    } tpt_csr__ALARM__out_t;
+
+    typedef struct {
+        logic [5:0] value;
+    } tpt_csr__ALARM_SELECT__stream__out_t;
+
+    typedef struct {
+        logic [1:0] value;
+    } tpt_csr__ALARM_SELECT__client__out_t;
+
+    typedef struct {
+        logic [3:0] value;
+    } tpt_csr__ALARM_SELECT__slot__out_t;
+
+    typedef struct {
+        tpt_csr__ALARM_SELECT__stream__out_t stream;
+        tpt_csr__ALARM_SELECT__client__out_t client;
+        tpt_csr__ALARM_SELECT__slot__out_t slot;
+    } tpt_csr__ALARM_SELECT__out_t;
+
+    typedef struct {
+        logic value;
+    } tpt_csr__ALARM_CLEAR__stream__out_t;
+
+    typedef struct {
+        logic value;
+    } tpt_csr__ALARM_CLEAR__pd__out_t;
+
+    typedef struct {
+        logic value;
+    } tpt_csr__ALARM_CLEAR__every__out_t;
+
+    typedef struct {
+        tpt_csr__ALARM_CLEAR__stream__out_t stream;
+        tpt_csr__ALARM_CLEAR__pd__out_t pd;
+        tpt_csr__ALARM_CLEAR__every__out_t every;
+    } tpt_csr__ALARM_CLEAR__out_t;
+
+    typedef struct {
+        logic [1:0] value;
+    } tpt_csr__ISOLATION__log_parts__out_t;
+
+    typedef struct {
+        logic [4:0] value;
+    } tpt_csr__ISOLATION__pd_shift__out_t;
+
+    typedef struct {
+        tpt_csr__ISOLATION__log_parts__out_t log_parts;
+        tpt_csr__ISOLATION__pd_shift__out_t pd_shift;
+    } tpt_csr__ISOLATION__out_t;
+
+    typedef struct {
+        logic [31:0] value;
+    } tpt_csr__PART_MAP__value__out_t;
+
+    typedef struct {
+        tpt_csr__PART_MAP__value__out_t value;
+    } tpt_csr__PART_MAP__out_t;
+
+    typedef struct {
+        logic [11:0] value;
+    } tpt_csr__REFUSAL_TIME__clocks__out_t;
+
+    typedef struct {
+        tpt_csr__REFUSAL_TIME__clocks__out_t clocks;
+    } tpt_csr__REFUSAL_TIME__out_t;
+
+    typedef struct {
         tpt_csr__CTRL__out_t CTRL;
         tpt_csr__MPT_BASE_LO__out_t MPT_BASE_LO;
         tpt_csr__MPT_BASE_HI__out_t MPT_BASE_HI;
@@ -794,5 +951,11 @@ package tpt_csr_regs_pkg;
         tpt_csr__CPLQ_HEAD__out_t CPLQ_HEAD;
         tpt_csr__HOSTWIN_ENABLE__out_t HOSTWIN_ENABLE;
         tpt_csr__HOSTWINx__out_t HOSTWIN[4];
+        tpt_csr__ALARM__out_t ALARM;
+        tpt_csr__ALARM_SELECT__out_t ALARM_SELECT;
+        tpt_csr__ALARM_CLEAR__out_t ALARM_CLEAR;
+        tpt_csr__ISOLATION__out_t ISOLATION;
+        tpt_csr__PART_MAP__out_t PART_MAP;
+        tpt_csr__REFUSAL_TIME__out_t REFUSAL_TIME;
     } tpt_csr__out_t;
 endpackage

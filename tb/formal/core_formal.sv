@@ -58,11 +58,11 @@ module core_formal import tpt_pkg::*; #(
   tpt_core #(
     .NumClients(1), .NumStreams(2), .NumContexts(2), .MptSets(2), .MptWays(1), .MttSets(8),
     .MttWays(1), .DirSets(8), .AxiDataW(512), .MergeSegs(0), .CmdQueue(0), .MttChecked(0),
-    .FaultSlots(0), .NumWindows(0)
+    .FaultSlots(0), .NumWindows(0), .Partitions(1), .GuessAlarm(0), .RefusalTime(0)
   ) dut (
     .clk_i, .rst_ni,
     .req_valid_i, .req_ready_o(req_ready), .req_i, .rsp_valid_o(rsp_valid), .rsp_ready_i,
-    .rsp_o(rsp), .done_valid_i, .done_ready_o(done_ready), .done_i,
+    .rsp_o(rsp), .req_room_o(), .done_valid_i, .done_ready_o(done_ready), .done_i,
     .cmd_valid_i(1'b0), .cmd_ready_o(), .cmd_i('0), .cpl_valid_o(), .cpl_ready_i(1'b0), .cpl_o(),
     .s_axil_awaddr_i('0), .s_axil_awvalid_i(1'b0), .s_axil_awready_o(), .s_axil_wdata_i('0),
     .s_axil_wstrb_i('0), .s_axil_wvalid_i(1'b0), .s_axil_wready_o(), .s_axil_bresp_o(),

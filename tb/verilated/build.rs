@@ -42,6 +42,9 @@ const DEFAULTS: [(&str, &[&str]); 2] = [
             "MttChecked",
             "FaultSlots",
             "NumWindows",
+            "Partitions",
+            "GuessAlarm",
+            "RefusalTime",
         ],
     ),
     // No configuration changes it.
@@ -922,7 +925,8 @@ fn tables(configs: &[Config], models: &[Model], board: &Board) -> String {
             text,
             "    ({:?}, Sizes {{ clients: {}, lanes: {}, contexts: {}, mpt_sets: {}, mpt_ways: {}, mtt_sets: {}, \
              mtt_ways: {}, dir_sets: {}, axi_bytes: {}, max_levels: {}, queues: {}, checked: {}, \
-             fault_slots: {}, host_windows: {}, fences: {}, built: {} }}),",
+             fault_slots: {}, host_windows: {}, partitions: {}, guess_alarm: {}, \
+             refusal_time: {}, fences: {}, built: {} }}),",
             config.name,
             config.clients(),
             config.get("Lanes"),
@@ -939,6 +943,9 @@ fn tables(configs: &[Config], models: &[Model], board: &Board) -> String {
             // Each lane has its own.
             config.get("FaultSlots") * config.get("Lanes"),
             config.get("NumWindows"),
+            config.get("Partitions"),
+            config.get("GuessAlarm") != 0,
+            config.get("RefusalTime") != 0,
             config.get("FenceDepth"),
             models.iter().any(|m| !m.flat && m.name == config.name),
         )

@@ -7,6 +7,7 @@ use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tpt_golden::alarm::{Alarm, AlarmConfig, Expect};
 use tpt_golden::codec::{CHECKED_ADDRESS, CPL_WORDS, MPT_BYTES, RSP_WORDS};
 use tpt_golden::driver::{CommandPort, PortError};
 use tpt_golden::frames::Translation;
@@ -142,6 +143,31 @@ pub struct UnitConfig {
     /// Ranges of physical memory in which translated addresses must lie, in whole pages of 4 KiB; at
     /// most as many as the unit has host windows.
     pub host_windows: Vec<RangeInclusive<u64>>,
+    /// How caches and contexts are divided among tenants.
+    pub tenants: Tenants,
+    /// Clocks after which the refusal of a peer's request leaves; 0: at once.
+    pub refusal_time: u16,
+    /// Thresholds of bad keys.
+    pub alarm: AlarmConfig,
+}
+
+/// How caches and contexts are divided among tenants (registers ISOLATION, PART_MAP).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tenants {
+    /// log2 of the partitions.
+    pub log_parts: u8,
+    /// A PD belongs to group (PD >> pd_shift) modulo 16.
+    pub pd_shift: u8,
+    /// Partition of group g in bits 2 g + 1 to 2 g.
+    pub map: u32,
+}
+
+impl Tenants {
+    /// The partition of a PD.
+    pub fn part(&self, pd: u32) -> u8 {
+        let group = pd.checked_shr(self.pd_shift.into()).unwrap_or(0) % 16;
+        (self.map >> (2 * group)) as u8 & ((1 << self.log_parts) - 1)
+    }
 }
 
 impl Default for UnitConfig {
@@ -156,6 +182,9 @@ impl Default for UnitConfig {
             phys: false,
             fence_time: 0,
             host_windows: Vec::new(),
+            tenants: Tenants::default(),
+            refusal_time: 0,
+            alarm: AlarmConfig::default(),
         }
     }
 }
@@ -219,7 +248,7 @@ pub struct Stats {
     /// Requests accepted.
     pub requests: u64,
     /// Requests answered, by the syndrome of their last beat.
-    pub by_syndrome: [u64; 20],
+    pub by_syndrome: [u64; 21],
     /// Requests answered, by operation code.
     pub by_op: [u64; 8],
     /// Segments.
@@ -333,6 +362,8 @@ pub struct Bench {
     /// Entries that an error may have changed.
     doubtful: Vec<u32>,
     faults: faults::Faults,
+    /// Bad keys, as the reference counts them.
+    pub alarm: Alarm,
     /// The latest completions, for reports.
     recent: VecDeque<(u64, Command, Completion)>,
     rng: Rng,
@@ -366,6 +397,9 @@ fn features_of(config: Config) -> regs::Features {
         host_windows: sizes.host_windows,
         checked: sizes.checked,
         fault_slots: sizes.fault_slots,
+        guess_alarm: sizes.guess_alarm,
+        refusal_time: sizes.refusal_time,
+        partitions: sizes.partitions,
     }
 }
 
@@ -418,6 +452,7 @@ impl Bench {
             ended: Vec::new(),
             doubtful: Vec::new(),
             faults: faults::Faults::new(clients),
+            alarm: Alarm::new(),
             recent: VecDeque::new(),
             rng: Rng::new(options.seed),
             clock: 0,
@@ -970,6 +1005,20 @@ impl Bench {
         if live.count == 0 {
             live.first_beat = now;
             live.candidates = self.candidates(&live, now);
+            let key = (c, live.request.stream & STREAM_MASK);
+            let first = matches!(beat.syndrome, Syndrome::Disabled | Syndrome::TagBusy);
+            match self.alarm.expect(key.0, key.1, live.accepted) {
+                Expect::Served => {}
+                Expect::Either if beat.syndrome != Syndrome::Blocked => {}
+                Expect::Blocked if first => {}
+                Expect::Either | Expect::Blocked => {
+                    live.candidates = vec![Candidate {
+                        walk: Walk::answer(&live.request, Syndrome::Blocked),
+                        reached: None,
+                        region: None,
+                    }];
+                }
+            }
             if !self.judge_answers {
                 let whole = |candidate: &Candidate| candidate.walk.clone().take(MOST_BEATS);
                 live.expected = live.candidates.iter().map(|c| whole(c).collect()).collect();
@@ -1209,6 +1258,8 @@ impl Bench {
     fn answered(&mut self, c: usize, live: Live, beat: Beat, now: u64) {
         self.stats.by_syndrome[usize::from(beat.syndrome.code())] += 1;
         self.stats.by_op[usize::from(live.request.op & 7)] += 1;
+        let (stream, pd) = (live.request.stream & STREAM_MASK, live.request.pd);
+        self.alarm.answered(c, stream, pd, beat.syndrome, now);
         self.stats.request_clocks += now - live.accepted;
         if let Some(cover) = self.cover.as_mut().filter(|_| self.judge_answers) {
             let index = self.golden.keys().decode(live.request.key).1;
@@ -1784,6 +1835,9 @@ impl Bench {
         self.doubtful.clear();
         self.faults.forget(true);
         self.unit.fence_time = 0;
+        self.unit.tenants = Tenants::default();
+        self.unit.refusal_time = 0;
+        self.alarm = Alarm::new();
         Ok(())
     }
 
@@ -1798,11 +1852,56 @@ impl Bench {
             self.write_register(mem, regs::TAG_SECRET + offset, unit.tag_secret[word])?;
         }
         self.set_fence_time(mem, unit.fence_time)?;
+        self.set_tenants(mem, unit)?;
         self.unit = unit.clone();
         self.golden.configure(unit.keys(), unit.mpt_size);
         self.golden.allow_phys(unit.phys);
         self.set_host_windows(mem, &unit.host_windows)?;
         self.axi.set_mpt(unit.mpt_range());
+        Ok(())
+    }
+
+    /// Partitions, time of refusals and alarm, if they are others than before.
+    fn set_tenants(&mut self, mem: &mut PhysMem, unit: &UnitConfig) -> Result<(), BenchError> {
+        if unit.tenants != self.unit.tenants {
+            let tenants = unit.tenants;
+            let word = regs::put(regs::isolation::LOG_PARTS, tenants.log_parts.into())
+                | regs::put(regs::isolation::PD_SHIFT, tenants.pd_shift.into());
+            self.write_register(mem, regs::ISOLATION, word)?;
+            self.write_register(mem, regs::PART_MAP, tenants.map)?;
+        }
+        if unit.refusal_time != self.unit.refusal_time {
+            self.write_register(mem, regs::REFUSAL_TIME, unit.refusal_time.into())?;
+        }
+        self.set_alarm(mem, unit.alarm)
+    }
+
+    /// Thresholds of bad keys. What is counted and blocked stays.
+    pub fn set_alarm(&mut self, mem: &mut PhysMem, alarm: AlarmConfig) -> Result<(), BenchError> {
+        if alarm != self.alarm.config() {
+            let word = regs::put(regs::alarm::STREAM_THRESHOLD, alarm.stream_threshold.into())
+                | regs::put(regs::alarm::PD_THRESHOLD, alarm.pd_threshold.into())
+                | regs::put(regs::alarm::BLOCK, alarm.block.into());
+            self.write_register(mem, regs::ALARM, word)?;
+            self.alarm.configure(alarm);
+        }
+        Ok(())
+    }
+
+    /// Clears the count of bad keys of a stream, which is served again.
+    pub fn clear_stream(
+        &mut self,
+        mem: &mut PhysMem,
+        client: usize,
+        stream: u8,
+    ) -> Result<(), BenchError> {
+        let select = regs::put(regs::alarm_select::CLIENT, client as u32)
+            | regs::put(regs::alarm_select::STREAM, stream.into());
+        self.write_register(mem, regs::ALARM_SELECT, select)?;
+        self.write_register(mem, regs::ALARM_CLEAR, regs::alarm_clear::STREAM)?;
+        let place = client * STREAMS + usize::from(stream & STREAM_MASK);
+        let quiet = self.streams[place].is_empty();
+        self.alarm.clear_stream(client, stream & STREAM_MASK, quiet);
         Ok(())
     }
 
@@ -1903,6 +2002,8 @@ impl Bench {
             for live in stream {
                 holds.push(live.holds.take());
                 live.owes_done = false;
+                let stream = live.request.stream & STREAM_MASK;
+                self.alarm.lost(client, stream);
             }
         }
         holds.into_iter().for_each(|holds| self.release(holds));

@@ -35,7 +35,7 @@ pub mod rig;
 pub mod rng;
 
 pub use bench::{
-    Bench, BenchOptions, CommandExtra, Doubt, Finished, QueueConfig, Stats, UnitConfig,
+    Bench, BenchOptions, CommandExtra, Doubt, Finished, QueueConfig, Stats, Tenants, UnitConfig,
 };
 pub use client::{DonePolicy, Issue, Outcome, Ticket, TAGS};
 pub use error::BenchError;

@@ -501,11 +501,13 @@ pub enum Syndrome {
     Retry = 18,
     /// Physical address outside the host windows.
     HostWin = 19,
+    /// The stream is blocked after bad keys.
+    Blocked = 20,
 }
 
 impl Syndrome {
     /// Every value.
-    pub const ALL: [Syndrome; 20] = [
+    pub const ALL: [Syndrome; 21] = [
         Syndrome::Ok,
         Syndrome::Length,
         Syndrome::KeyIndex,
@@ -526,6 +528,7 @@ impl Syndrome {
         Syndrome::TagBusy,
         Syndrome::Retry,
         Syndrome::HostWin,
+        Syndrome::Blocked,
     ];
 
     /// The value with this code.
@@ -551,6 +554,7 @@ impl Syndrome {
             17 => Some(Syndrome::TagBusy),
             18 => Some(Syndrome::Retry),
             19 => Some(Syndrome::HostWin),
+            20 => Some(Syndrome::Blocked),
             _ => None,
         }
     }
@@ -583,6 +587,7 @@ impl Syndrome {
             Syndrome::TagBusy => "TAG_BUSY",
             Syndrome::Retry => "RETRY",
             Syndrome::HostWin => "HOST_WIN",
+            Syndrome::Blocked => "BLOCKED",
         }
     }
 
@@ -609,6 +614,7 @@ impl Syndrome {
             Syndrome::TagBusy => "the request's tag is still in use by an earlier request",
             Syndrome::Retry => "page fault that is not held: the same request may pass later",
             Syndrome::HostWin => "physical address outside the host windows",
+            Syndrome::Blocked => "the stream is blocked after bad keys",
         }
     }
 }

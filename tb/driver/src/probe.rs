@@ -39,6 +39,12 @@ pub struct Capabilities {
     pub checked: bool,
     /// Page faults that can wait at a time; 0: there are no on-demand regions.
     pub fault_slots: u32,
+    /// Bad keys are counted, and their streams can be blocked.
+    pub alarm: bool,
+    /// Refusals of peers can wait for a fixed time.
+    pub refusal_time: bool,
+    /// Most partitions of caches and contexts.
+    pub partitions: u32,
 }
 
 impl Capabilities {
@@ -108,6 +114,9 @@ impl Capabilities {
             log_entries,
             checked: field(cap2, regs::cap2::CHECKED) != 0,
             fault_slots: field(cap2, regs::cap2::FAULT_SLOTS),
+            alarm: field(cap2, regs::cap2::ALARM) != 0,
+            refusal_time: field(cap2, regs::cap2::REFUSAL_TIME) != 0,
+            partitions: 1 << field(cap2, regs::cap2::LOG_PARTS),
         })
     }
 }

@@ -39,12 +39,15 @@ const CAP: u32 = regs::put(regs::cap::CLIENTS, 2)
     | regs::put(regs::cap::MERGE, 1);
 /// Slots for page faults of a unit without hardware.
 pub const FAULT_SLOTS: usize = 4;
-/// What [`regs::CAP2`] reads: everything but host windows.
+/// What [`regs::CAP2`] reads: everything but host windows and what parts tenants.
 const CAP2: u32 = regs::Features {
     queues: true,
     host_windows: 0,
     checked: true,
     fault_slots: FAULT_SLOTS as u32,
+    guess_alarm: false,
+    refusal_time: false,
+    partitions: 1,
 }
 .cap2();
 /// Levels that [`CAP`] tells.

@@ -82,6 +82,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod alarm;
 pub mod codec;
 pub mod device;
 pub mod driver;

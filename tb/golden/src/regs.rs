@@ -20,6 +20,12 @@ pub struct Features {
     pub checked: bool,
     /// Slots for page faults.
     pub fault_slots: u32,
+    /// Bad keys are counted.
+    pub guess_alarm: bool,
+    /// Refusals of peers can wait for a fixed time.
+    pub refusal_time: bool,
+    /// Most partitions of caches and contexts, a power of two.
+    pub partitions: u32,
 }
 
 impl Features {
@@ -32,6 +38,9 @@ impl Features {
             | put(cap2::SYNDROMES, count_of(SYN_COUNT))
             | put(cap2::LOG_ENTRIES, count_of(LOG))
             | put(cap2::FAULT_SLOTS, self.fault_slots)
+            | put(cap2::ALARM, self.guess_alarm as u32)
+            | put(cap2::REFUSAL_TIME, self.refusal_time as u32)
+            | put(cap2::LOG_PARTS, self.partitions.trailing_zeros())
     }
 }
 

@@ -151,6 +151,8 @@ coded_enum! {
         Retry = 18,
         /// A segment is not inside one of the host windows.
         HostWin = 19,
+        /// The stream is blocked after bad keys.
+        Blocked = 20,
     }
 }
 

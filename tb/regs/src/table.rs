@@ -65,6 +65,8 @@ pub const CNT_BAD_DONE: u16 = 0x0a4;
 pub const CNT_FENCES: u16 = 0x0a8;
 /// CNT_EVICT. Stored cache lines replaced by others.
 pub const CNT_EVICT: u16 = 0x0ac;
+/// CNT_LATE. Refusals that were known too late for REFUSAL_TIME.
+pub const CNT_LATE: u16 = 0x0b0;
 /// Refusals by syndrome. Requests that ended with syndrome n, at 0x100 + 4 n, n from 1 on.
 pub const SYN_COUNT: u16 = 0x104;
 /// Refusals logged. Refused requests logged since reset, modulo 2^32.
@@ -115,6 +117,24 @@ pub const HOSTWIN_BASE_HI: u16 = 0x2c4;
 pub const HOSTWIN_LIMIT_LO: u16 = 0x2c8;
 /// Last page, high. Physical address of the last page, bits 63:32. Locked while enabled.
 pub const HOSTWIN_LIMIT_HI: u16 = 0x2cc;
+/// Alarm of bad keys. Bad keys: requests refused with KEY_INDEX, KEY_STATE, KEY_TAG, PD or QP. Locked without an alarm.
+pub const ALARM: u16 = 0x300;
+/// What is shown and cleared. Chooses for ALARM_STREAM, ALARM_PD and ALARM_CLEAR. Locked without an alarm.
+pub const ALARM_SELECT: u16 = 0x304;
+/// Bad keys of a stream. Of the stream that ALARM_SELECT names; 0 if there is none.
+pub const ALARM_STREAM: u16 = 0x308;
+/// Bad keys of a slot of PDs. Of the slot that ALARM_SELECT names.
+pub const ALARM_PD: u16 = 0x30c;
+/// Clear counts of bad keys. What is cleared. Reads as 0.
+pub const ALARM_CLEAR: u16 = 0x310;
+/// Blocked streams. Streams 32 n to 32 n + 31, counted over the clients: 64 to each.
+pub const ALARM_BLOCKED: u16 = 0x320;
+/// Partitions. How caches and contexts are divided among tenants. Locked while enabled.
+pub const ISOLATION: u16 = 0x340;
+/// Partition of each group. Bits 2 g + 1 to 2 g: partition of group g, modulo the number of partitions. Locked while enabled.
+pub const PART_MAP: u16 = 0x344;
+/// Time of a refusal. When the refusal of a peer's request leaves. Locked while enabled.
+pub const REFUSAL_TIME: u16 = 0x348;
 
 /// Bits of [`VERSION`].
 pub mod version {
@@ -158,12 +178,18 @@ pub mod cap2 {
     pub const QUEUES: u32 = 0x1;
     /// Fast registration, windows, invalidation and physical regions.
     pub const FRMR: u32 = 0x2;
+    /// Bad keys are counted, and their streams can be blocked.
+    pub const ALARM: u32 = 0x4;
+    /// Refusals of peers can wait for a fixed time (REFUSAL_TIME).
+    pub const REFUSAL_TIME: u32 = 0x8;
     /// Number of host windows.
     pub const WINDOWS: u32 = 0x70;
     /// Table entries may be CHECKED.
     pub const CHECKED: u32 = 0x80;
     /// Number of SYN_COUNT counters, one for each syndrome from 1 on.
     pub const SYNDROMES: u32 = 0x1f00;
+    /// log2 of the partitions that the caches can have.
+    pub const LOG_PARTS: u32 = 0x6000;
     /// Number of entries of the log of refusals.
     pub const LOG_ENTRIES: u32 = 0x70000;
     /// Slots for page faults; 0: no on-demand regions.
@@ -224,6 +250,8 @@ pub mod error {
     pub const FENCE_TIME: u32 = 0x10;
     /// A doorbell was refused: slot number out of range, or queues not enabled.
     pub const DOORBELL: u32 = 0x20;
+    /// A refusal was known too late for REFUSAL_TIME, and left when it was.
+    pub const LATE: u32 = 0x40;
 }
 
 /// Bits of [`INT_STATUS`].
@@ -238,6 +266,8 @@ pub mod int_status {
     pub const PAGE_FAULT: u32 = 0x8;
     /// Clearing has ended: STATUS.ready or STATUS.clear_error has become 1.
     pub const CLEAR_DONE: u32 = 0x10;
+    /// A count of bad keys has reached its threshold (ALARM).
+    pub const ALARM: u32 = 0x20;
 }
 
 /// Bits of [`INT_ENABLE`].
@@ -252,6 +282,8 @@ pub mod int_enable {
     pub const PAGE_FAULT: u32 = 0x8;
     /// Of INT_STATUS.clear_done.
     pub const CLEAR_DONE: u32 = 0x10;
+    /// Of INT_STATUS.alarm.
+    pub const ALARM: u32 = 0x20;
 }
 
 /// Bits of [`LOG`].
@@ -390,10 +422,70 @@ pub mod hostwin_limit_lo {
     pub const PAGE: u32 = 0xfffff000;
 }
 
+/// Bits of [`ALARM`].
+pub mod alarm {
+    /// A stream with so many of them raises the alarm; 0: none does.
+    pub const STREAM_THRESHOLD: u32 = 0xff;
+    /// A slot of PDs with so many of them raises the alarm; 0: none does.
+    pub const PD_THRESHOLD: u32 = 0xff00;
+    /// A stream that reaches its threshold is blocked until ALARM_CLEAR.
+    pub const BLOCK: u32 = 0x10000;
+}
+
+/// Bits of [`ALARM_SELECT`].
+pub mod alarm_select {
+    /// Stream.
+    pub const STREAM: u32 = 0x3f;
+    /// Its client.
+    pub const CLIENT: u32 = 0xc0;
+    /// Slot of PDs: the PDs that are this number modulo 16.
+    pub const SLOT: u32 = 0xf00;
+}
+
+/// Bits of [`ALARM_STREAM`].
+pub mod alarm_stream {
+    /// Bad keys since it was cleared; stays at 255.
+    pub const COUNT: u32 = 0xff;
+    /// Its requests are refused with BLOCKED.
+    pub const BLOCKED: u32 = 0x80000000;
+}
+
+/// Bits of [`ALARM_PD`].
+pub mod alarm_pd {
+    /// Bad keys since it was cleared; stays at 255.
+    pub const COUNT: u32 = 0xff;
+    /// PD of the last one.
+    pub const PD: u32 = 0xffffff00;
+}
+
+/// Bits of [`ALARM_CLEAR`].
+pub mod alarm_clear {
+    /// Write 1: the stream that ALARM_SELECT names; it is not blocked any more.
+    pub const STREAM: u32 = 0x1;
+    /// Write 1: the slot of PDs that ALARM_SELECT names.
+    pub const PD: u32 = 0x2;
+    /// Write 1: all counts; no stream is blocked any more.
+    pub const EVERY: u32 = 0x4;
+}
+
+/// Bits of [`ISOLATION`].
+pub mod isolation {
+    /// log2 of the partitions, at most CAP2.log_parts.
+    pub const LOG_PARTS: u32 = 0x3;
+    /// A PD belongs to group (PD >> pd_shift) modulo 16.
+    pub const PD_SHIFT: u32 = 0x1f00;
+}
+
+/// Bits of [`REFUSAL_TIME`].
+pub mod refusal_time {
+    /// Clocks after it was accepted, if it is known by then; 0: at once.
+    pub const CLOCKS: u32 = 0xfff;
+}
+
 /// Numbers of the counters, 32 bits each, wrapping.
 pub mod counter {
     /// Number of counters.
-    pub const COUNT: usize = 12;
+    pub const COUNT: usize = 13;
     /// Requests accepted.
     pub const REQUESTS: usize = 0;
     /// MPT look-ups found at once.
@@ -418,10 +510,12 @@ pub mod counter {
     pub const FENCES: usize = 10;
     /// Stored cache lines replaced by others.
     pub const EVICT: usize = 11;
+    /// Refusals that were known too late for REFUSAL_TIME.
+    pub const LATE: usize = 12;
     /// Names, in order.
     pub const NAMES: [&str; COUNT] = [
         "Requests", "MptHit", "MptMiss", "MptRead", "MttHit", "MttMiss", "MttRead", "Segments",
-        "Refused", "BadDone", "Fences", "Evict",
+        "Refused", "BadDone", "Fences", "Evict", "Late",
     ];
 }
 
@@ -583,6 +677,20 @@ pub const REGISTERS: &[Register] = &[
                 lock: None,
             },
             Field {
+                name: "alarm",
+                mask: 0x4,
+                access: Access::Ro,
+                live: true,
+                lock: None,
+            },
+            Field {
+                name: "refusal_time",
+                mask: 0x8,
+                access: Access::Ro,
+                live: true,
+                lock: None,
+            },
+            Field {
                 name: "windows",
                 mask: 0x70,
                 access: Access::Ro,
@@ -599,6 +707,13 @@ pub const REGISTERS: &[Register] = &[
             Field {
                 name: "syndromes",
                 mask: 0x1f00,
+                access: Access::Ro,
+                live: true,
+                lock: None,
+            },
+            Field {
+                name: "log_parts",
+                mask: 0x6000,
                 access: Access::Ro,
                 live: true,
                 lock: None,
@@ -887,6 +1002,13 @@ pub const REGISTERS: &[Register] = &[
                 live: false,
                 lock: None,
             },
+            Field {
+                name: "late",
+                mask: 0x40,
+                access: Access::W1c,
+                live: false,
+                lock: None,
+            },
         ],
     },
     Register {
@@ -932,6 +1054,13 @@ pub const REGISTERS: &[Register] = &[
                 live: false,
                 lock: None,
             },
+            Field {
+                name: "alarm",
+                mask: 0x20,
+                access: Access::W1c,
+                live: false,
+                lock: None,
+            },
         ],
     },
     Register {
@@ -973,6 +1102,13 @@ pub const REGISTERS: &[Register] = &[
             Field {
                 name: "clear_done",
                 mask: 0x10,
+                access: Access::Rw,
+                live: false,
+                lock: None,
+            },
+            Field {
+                name: "alarm",
+                mask: 0x20,
                 access: Access::Rw,
                 live: false,
                 lock: None,
@@ -1160,9 +1296,24 @@ pub const REGISTERS: &[Register] = &[
         }],
     },
     Register {
+        name: "CNT_LATE",
+        offset: CNT_LATE,
+        count: 1,
+        stride: 4,
+        reset: 0x0,
+        lock: None,
+        fields: &[Field {
+            name: "value",
+            mask: 0xffffffff,
+            access: Access::Ro,
+            live: false,
+            lock: None,
+        }],
+    },
+    Register {
         name: "SYN_COUNT",
         offset: SYN_COUNT,
-        count: 19,
+        count: 20,
         stride: 4,
         reset: 0x0,
         lock: None,
@@ -1640,6 +1791,216 @@ pub const REGISTERS: &[Register] = &[
             access: Access::Rw,
             live: false,
             lock: Some("window_locked"),
+        }],
+    },
+    Register {
+        name: "ALARM",
+        offset: ALARM,
+        count: 1,
+        stride: 4,
+        reset: 0x0,
+        lock: Some("no_alarm"),
+        fields: &[
+            Field {
+                name: "stream_threshold",
+                mask: 0xff,
+                access: Access::Rw,
+                live: false,
+                lock: Some("no_alarm"),
+            },
+            Field {
+                name: "pd_threshold",
+                mask: 0xff00,
+                access: Access::Rw,
+                live: false,
+                lock: Some("no_alarm"),
+            },
+            Field {
+                name: "block",
+                mask: 0x10000,
+                access: Access::Rw,
+                live: false,
+                lock: Some("no_alarm"),
+            },
+        ],
+    },
+    Register {
+        name: "ALARM_SELECT",
+        offset: ALARM_SELECT,
+        count: 1,
+        stride: 4,
+        reset: 0x0,
+        lock: Some("no_alarm"),
+        fields: &[
+            Field {
+                name: "stream",
+                mask: 0x3f,
+                access: Access::Rw,
+                live: false,
+                lock: Some("no_alarm"),
+            },
+            Field {
+                name: "client",
+                mask: 0xc0,
+                access: Access::Rw,
+                live: false,
+                lock: Some("no_alarm"),
+            },
+            Field {
+                name: "slot",
+                mask: 0xf00,
+                access: Access::Rw,
+                live: false,
+                lock: Some("no_alarm"),
+            },
+        ],
+    },
+    Register {
+        name: "ALARM_STREAM",
+        offset: ALARM_STREAM,
+        count: 1,
+        stride: 4,
+        reset: 0x0,
+        lock: None,
+        fields: &[
+            Field {
+                name: "count",
+                mask: 0xff,
+                access: Access::Ro,
+                live: true,
+                lock: None,
+            },
+            Field {
+                name: "blocked",
+                mask: 0x80000000,
+                access: Access::Ro,
+                live: true,
+                lock: None,
+            },
+        ],
+    },
+    Register {
+        name: "ALARM_PD",
+        offset: ALARM_PD,
+        count: 1,
+        stride: 4,
+        reset: 0x0,
+        lock: None,
+        fields: &[
+            Field {
+                name: "count",
+                mask: 0xff,
+                access: Access::Ro,
+                live: true,
+                lock: None,
+            },
+            Field {
+                name: "pd",
+                mask: 0xffffff00,
+                access: Access::Ro,
+                live: true,
+                lock: None,
+            },
+        ],
+    },
+    Register {
+        name: "ALARM_CLEAR",
+        offset: ALARM_CLEAR,
+        count: 1,
+        stride: 4,
+        reset: 0x0,
+        lock: None,
+        fields: &[
+            Field {
+                name: "stream",
+                mask: 0x1,
+                access: Access::W1p,
+                live: false,
+                lock: None,
+            },
+            Field {
+                name: "pd",
+                mask: 0x2,
+                access: Access::W1p,
+                live: false,
+                lock: None,
+            },
+            Field {
+                name: "every",
+                mask: 0x4,
+                access: Access::W1p,
+                live: false,
+                lock: None,
+            },
+        ],
+    },
+    Register {
+        name: "ALARM_BLOCKED",
+        offset: ALARM_BLOCKED,
+        count: 8,
+        stride: 4,
+        reset: 0x0,
+        lock: None,
+        fields: &[Field {
+            name: "streams",
+            mask: 0xffffffff,
+            access: Access::Ro,
+            live: true,
+            lock: None,
+        }],
+    },
+    Register {
+        name: "ISOLATION",
+        offset: ISOLATION,
+        count: 1,
+        stride: 4,
+        reset: 0x0,
+        lock: Some("locked"),
+        fields: &[
+            Field {
+                name: "log_parts",
+                mask: 0x3,
+                access: Access::Rw,
+                live: false,
+                lock: Some("locked"),
+            },
+            Field {
+                name: "pd_shift",
+                mask: 0x1f00,
+                access: Access::Rw,
+                live: false,
+                lock: Some("locked"),
+            },
+        ],
+    },
+    Register {
+        name: "PART_MAP",
+        offset: PART_MAP,
+        count: 1,
+        stride: 4,
+        reset: 0x0,
+        lock: Some("locked"),
+        fields: &[Field {
+            name: "value",
+            mask: 0xffffffff,
+            access: Access::Rw,
+            live: false,
+            lock: Some("locked"),
+        }],
+    },
+    Register {
+        name: "REFUSAL_TIME",
+        offset: REFUSAL_TIME,
+        count: 1,
+        stride: 4,
+        reset: 0x0,
+        lock: Some("no_refusal_time"),
+        fields: &[Field {
+            name: "clocks",
+            mask: 0xfff,
+            access: Access::Rw,
+            live: false,
+            lock: Some("no_refusal_time"),
         }],
     },
 ];

@@ -207,6 +207,12 @@ pub struct Sizes {
     pub fault_slots: u32,
     /// Host windows.
     pub host_windows: u32,
+    /// Most partitions of caches and contexts.
+    pub partitions: u32,
+    /// Bad keys are counted.
+    pub guess_alarm: bool,
+    /// Refusals of peers can wait for a fixed time.
+    pub refusal_time: bool,
     /// Commands that can wait for a fence.
     pub fences: u32,
     /// The model is part of this build.
@@ -271,6 +277,9 @@ impl Config {
             checked: false,
             fault_slots: 0,
             host_windows: 0,
+            partitions: 1,
+            guess_alarm: false,
+            refusal_time: false,
             fences: 0,
             built: false,
         };

@@ -5,7 +5,11 @@
 /// Flat-port wrapper of tpt_csr and tpt_refusal_log for their own bench: packed vectors only, four
 /// clients, every part built.
 ///
-///   refusal_i   of client c from bit 21 c on: syndrome 0:5  stream 5:6  tag 11:10
+///   refusal_i     of client c from bit 21 c on: syndrome 0:5  stream 5:6  tag 11:10
+///   isolation_o   log_parts 0:2  pd_shift 2:5  map 7:32
+///   alarm_set_o   clear_all 0  clear_pd 1  clear_stream 2  slot 3:4  stream 7:6  client 13:2
+///                 block 15  pd_threshold 16:8  stream_threshold 24:8
+///   alarm_show_i  pd_last 0:24  pd_count 24:8  stream_blocked 32  stream_count 33:8
 module tb_csr
   import tpt_pkg::*;
   import tpt_csr_pkg::*;
@@ -87,7 +91,13 @@ module tb_csr
   input  logic                      cplq_head_bad_i,
   output logic [3:0]                window_enable_o,
   output logic [4*FrameW-1:0]       window_base_o,
-  output logic [4*FrameW-1:0]       window_limit_o
+  output logic [4*FrameW-1:0]       window_limit_o,
+  output logic [$bits(isolation_t)-1:0]  isolation_o,
+  output logic [RefusalTimeW-1:0]   refusal_clocks_o,
+  output logic [$bits(alarm_set_t)-1:0]  alarm_set_o,
+  input  logic [$bits(alarm_show_t)-1:0] alarm_show_i,
+  input  logic [16*NumClients-1:0]  blocked_i,
+  input  logic                      alarm_i
 );
 
   if ($bits(refusal_t) != 21) begin : g_bad_widths
@@ -112,7 +122,8 @@ module tb_csr
   );
 
   tpt_csr #(
-    .NumClients(NumClients), .Frmr(1), .Queues(1), .Windows(1), .FaultSlots(8)
+    .NumClients(NumClients), .Frmr(1), .Queues(1), .Windows(1), .FaultSlots(8), .Partitions(4),
+    .GuessAlarm(1), .RefusalTime(1)
   ) u_csr (
     .clk_i, .rst_ni,
     .s_axil_awaddr_i (awaddr_i),
@@ -150,7 +161,8 @@ module tb_csr
     .cplq_base_o, .cplq_log_size_o, .cplq_head_o, .cplq_doorbell_o, .cmdq_head_i, .cplq_tail_i,
     .queue_enabled_i, .queue_busy_i, .queue_error_i, .queue_full_i, .queue_event_i,
     .doorbell_value_o, .cmdq_tail_bad_i, .cplq_head_bad_i,
-    .window_enable_o, .window_base_o, .window_limit_o
+    .window_enable_o, .window_base_o, .window_limit_o,
+    .isolation_o, .refusal_clocks_o, .alarm_set_o, .alarm_show_i, .blocked_i, .alarm_i
   );
 
 endmodule

@@ -30,6 +30,9 @@ impl Bench {
             phys: control & regs::ctrl::PHYS != 0,
             fence_time: self.unit.fence_time,
             host_windows: self.unit.host_windows.clone(),
+            tenants: self.unit.tenants,
+            refusal_time: self.unit.refusal_time,
+            alarm: self.unit.alarm,
         }
     }
 

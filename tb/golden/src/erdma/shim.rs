@@ -612,6 +612,8 @@ pub fn cqe_status(syndrome: Syndrome, role: Role) -> Option<u8> {
         Syndrome::Disabled | Syndrome::TagBusy => return None,
         // Neither are on-demand regions.
         Syndrome::Retry => return None,
+        // Nor is a stream blocked by it.
+        Syndrome::Blocked => return None,
     };
     Some(match role {
         Role::Remote => receiving,

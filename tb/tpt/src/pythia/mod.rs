@@ -41,10 +41,10 @@ const TRAINING_IN: (u64, u64) = (100, 500);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PythiaError {
     /// The unit has no partitions.
-    #[error("the unit has no partitions (CAP2.log_parts is 0); expected --isolation off")]
+    #[error("the unit is built without partitions; expected --isolation off")]
     NoPartitions,
     /// The unit has no time of refusals.
-    #[error("the unit has no time of refusals (CAP2.refusal_time is 0)")]
+    #[error("the unit is built without a time of refusals")]
     NoRefusalTime,
     /// The time of refusals is too short for the slowest of them.
     #[error("refusals take up to {clocks} clocks; expected at most {most}, as REFUSAL_TIME holds")]

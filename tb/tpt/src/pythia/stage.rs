@@ -4,10 +4,10 @@
 //! What every attack stands on: the simulated unit with two tenants, of whom each sees nothing but
 //! how long its own requests take.
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use tpt_bench::axi::{AxiConfig, Sample};
 use tpt_bench::rig::{scatter, Mr, Rig, Spec, ALL_RIGHTS};
-use tpt_bench::{BenchOptions, Clocks, CommandExtra, Issue, Outcome, UnitConfig};
+use tpt_bench::{BenchOptions, Clocks, CommandExtra, Issue, Outcome, Tenants, UnitConfig};
 use tpt_golden::mtt::{Shape, Table};
 use tpt_golden::regs;
 use tpt_golden::types::{Access, Command, Completion, Op, Request, Role, Status};
@@ -30,7 +30,7 @@ const START: u64 = 0x7f00_0000_0000;
 /// Where data pages lie: they are never touched.
 const DATA: u64 = 1 << 45;
 /// log2 of the PDs of a group of [`regs::ISOLATION`].
-const PD_SHIFT: u32 = 4;
+const PD_SHIFT: u8 = 4;
 
 /// A tenant: a protection domain, and a stream of its requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,16 +108,11 @@ impl Stage {
         };
         let unit = UnitConfig {
             mpt_size: setup.table,
+            tenants: tenants(setup)?,
+            refusal_time: refusal_time(setup)?,
             ..UnitConfig::default()
         };
-        let mut rig = Rig::disabled(options)?;
-        if setup.isolated {
-            isolate(&mut rig)?;
-        }
-        if setup.refusal_time != 0 {
-            refuse_late(&mut rig, setup.refusal_time)?;
-        }
-        rig.bench.enable(&mut rig.host.mem, &unit)?;
+        let rig = Rig::new(options, &unit)?;
         Ok(Self {
             rig,
             next_va: START,
@@ -239,37 +234,33 @@ pub fn read(tenant: Tenant, mr: &Mr, page: u64) -> Request {
     }
 }
 
-/// Puts the tenants into partitions of their own.
-fn isolate(rig: &mut Rig) -> Result<()> {
-    let mem = &mut rig.host.mem;
-    let built = rig.bench.read_register(mem, regs::CAP2)?;
-    if built & regs::cap2::LOG_PARTS == 0 {
-        return Err(PythiaError::NoPartitions.into());
+/// How the unit is divided.
+fn tenants(setup: &Setup) -> Result<Tenants, PythiaError> {
+    if !setup.isolated {
+        return Ok(Tenants::default());
+    }
+    if setup.config.sizes().partitions < 2 {
+        return Err(PythiaError::NoPartitions);
     }
     let place = |map: u32, tenant: Tenant| map | tenant.partition() << (2 * tenant.group());
-    let map = [Tenant::A, Tenant::B].into_iter().fold(0, place);
-    let partitions =
-        regs::put(regs::isolation::LOG_PARTS, 1) | regs::put(regs::isolation::PD_SHIFT, PD_SHIFT);
-    for (register, value) in [(regs::PART_MAP, map), (regs::ISOLATION, partitions)] {
-        rig.bench
-            .write_register(mem, register, value)
-            .context("dividing the unit")?;
-    }
-    Ok(())
+    Ok(Tenants {
+        log_parts: 1,
+        pd_shift: PD_SHIFT,
+        map: [Tenant::A, Tenant::B].into_iter().fold(0, place),
+    })
 }
 
-/// Lets refusals of peers wait for a fixed time.
-fn refuse_late(rig: &mut Rig, clocks: u32) -> Result<()> {
-    let mem = &mut rig.host.mem;
-    let built = rig.bench.read_register(mem, regs::CAP2)?;
-    if built & regs::cap2::REFUSAL_TIME == 0 {
-        return Err(PythiaError::NoRefusalTime.into());
+/// When refusals of peers leave.
+fn refusal_time(setup: &Setup) -> Result<u16, PythiaError> {
+    let (clocks, most) = (setup.refusal_time, regs::refusal_time::CLOCKS);
+    if clocks == 0 {
+        return Ok(0);
     }
-    let most = regs::refusal_time::CLOCKS;
-    if clocks > most {
-        return Err(PythiaError::LongRefusal { clocks, most }.into());
+    if !setup.config.sizes().refusal_time {
+        return Err(PythiaError::NoRefusalTime);
     }
-    rig.bench
-        .write_register(mem, regs::REFUSAL_TIME, clocks)
-        .context("setting the time of refusals")
+    match u16::try_from(clocks) {
+        Ok(time) if clocks <= most => Ok(time),
+        _ => Err(PythiaError::LongRefusal { clocks, most }),
+    }
 }

@@ -7,6 +7,12 @@
 use super::_root; // alias to root module of generated code
 
 // Anonymous component instances
+pub mod alarm;
+pub mod alarm_blocked;
+pub mod alarm_clear;
+pub mod alarm_pd;
+pub mod alarm_select;
+pub mod alarm_stream;
 pub mod cap;
 pub mod cap2;
 pub mod client_reset;
@@ -18,6 +24,7 @@ pub mod cmdq_tail;
 pub mod cnt_bad_done;
 pub mod cnt_evict;
 pub mod cnt_fences;
+pub mod cnt_late;
 pub mod cnt_mpt_hit;
 pub mod cnt_mpt_miss;
 pub mod cnt_mpt_read;
@@ -45,14 +52,17 @@ pub mod hostwin_enable;
 pub mod id;
 pub mod int_enable;
 pub mod int_status;
+pub mod isolation;
 pub mod log;
 pub mod log_count;
 pub mod mpt_base_hi;
 pub mod mpt_base_lo;
 pub mod mpt_size;
+pub mod part_map;
 pub mod perm_secret;
 pub mod queue_ctrl;
 pub mod queue_status;
+pub mod refusal_time;
 pub mod status;
 pub mod syn_count;
 pub mod tag_secret;
@@ -99,7 +109,7 @@ impl TptCsr<'static> {
 
 impl<'io, IO> TptCsr<'io, IO> {
     /// Size in bytes of the underlying memory
-    pub const SIZE: usize = 0x300;
+    pub const SIZE: usize = 0x34C;
 
     /// # Safety
     ///
@@ -458,17 +468,28 @@ impl<'io, IO: peakrdl_rust::io::RegisterIO> TptCsr<'io, IO> {
         }
     }
 
+    /// CNT_LATE
+    ///
+    /// Refusals that were known too late for REFUSAL_TIME.
+    #[inline(always)]
+    #[must_use]
+    pub const fn cnt_late(&self) -> peakrdl_rust::reg::Reg<'io, cnt_late::CntLate, IO> {
+        unsafe {
+            peakrdl_rust::reg::Reg::from_ptr_with(self.ptr.wrapping_byte_add(0xB0).cast(), self.io)
+        }
+    }
+
     /// Refusals by syndrome
     ///
     /// Requests that ended with syndrome n, at 0x100 + 4 n, n from 1 on.
     #[inline(always)]
     #[must_use]
-    pub const fn syn_count(&self) -> [peakrdl_rust::reg::Reg<'io, syn_count::SynCount, IO>; 19] {
+    pub const fn syn_count(&self) -> [peakrdl_rust::reg::Reg<'io, syn_count::SynCount, IO>; 20] {
         // SAFETY: We will initialize every element before using the array
-        let mut array = [core::mem::MaybeUninit::uninit(); 19];
+        let mut array = [core::mem::MaybeUninit::uninit(); 20];
 
         let mut i0 = 0;
-        while i0 < 19 {
+        while i0 < 20 {
             array[i0].write(unsafe {
                 peakrdl_rust::reg::Reg::<'io, syn_count::SynCount, IO>::from_ptr_with(
                     self.ptr.wrapping_byte_add(0x104 + i0 * 0x4).cast(),
@@ -722,6 +743,120 @@ impl<'io, IO: peakrdl_rust::io::RegisterIO> TptCsr<'io, IO> {
     ) -> peakrdl_rust::reg::Reg<'io, hostwin_enable::HostwinEnable, IO> {
         unsafe {
             peakrdl_rust::reg::Reg::from_ptr_with(self.ptr.wrapping_byte_add(0x280).cast(), self.io)
+        }
+    }
+
+    /// Alarm of bad keys
+    ///
+    /// Bad keys: requests refused with KEY_INDEX, KEY_STATE, KEY_TAG, PD or QP.
+    #[inline(always)]
+    #[must_use]
+    pub const fn alarm(&self) -> peakrdl_rust::reg::Reg<'io, alarm::Alarm, IO> {
+        unsafe {
+            peakrdl_rust::reg::Reg::from_ptr_with(self.ptr.wrapping_byte_add(0x300).cast(), self.io)
+        }
+    }
+
+    /// What is shown and cleared
+    ///
+    /// Chooses for ALARM_STREAM, ALARM_PD and ALARM_CLEAR.
+    #[inline(always)]
+    #[must_use]
+    pub const fn alarm_select(&self) -> peakrdl_rust::reg::Reg<'io, alarm_select::AlarmSelect, IO> {
+        unsafe {
+            peakrdl_rust::reg::Reg::from_ptr_with(self.ptr.wrapping_byte_add(0x304).cast(), self.io)
+        }
+    }
+
+    /// Bad keys of a stream
+    ///
+    /// Of the stream that ALARM_SELECT names; 0 if there is none.
+    #[inline(always)]
+    #[must_use]
+    pub const fn alarm_stream(&self) -> peakrdl_rust::reg::Reg<'io, alarm_stream::AlarmStream, IO> {
+        unsafe {
+            peakrdl_rust::reg::Reg::from_ptr_with(self.ptr.wrapping_byte_add(0x308).cast(), self.io)
+        }
+    }
+
+    /// Bad keys of a slot of PDs
+    ///
+    /// Of the slot that ALARM_SELECT names.
+    #[inline(always)]
+    #[must_use]
+    pub const fn alarm_pd(&self) -> peakrdl_rust::reg::Reg<'io, alarm_pd::AlarmPd, IO> {
+        unsafe {
+            peakrdl_rust::reg::Reg::from_ptr_with(self.ptr.wrapping_byte_add(0x30C).cast(), self.io)
+        }
+    }
+
+    /// Clear counts of bad keys
+    ///
+    /// What is cleared. Reads as 0.
+    #[inline(always)]
+    #[must_use]
+    pub const fn alarm_clear(&self) -> peakrdl_rust::reg::Reg<'io, alarm_clear::AlarmClear, IO> {
+        unsafe {
+            peakrdl_rust::reg::Reg::from_ptr_with(self.ptr.wrapping_byte_add(0x310).cast(), self.io)
+        }
+    }
+
+    /// Blocked streams
+    ///
+    /// Streams 32 n to 32 n + 31, counted over the clients: 64 to each.
+    #[inline(always)]
+    #[must_use]
+    pub const fn alarm_blocked(
+        &self,
+    ) -> [peakrdl_rust::reg::Reg<'io, alarm_blocked::AlarmBlocked, IO>; 8] {
+        // SAFETY: We will initialize every element before using the array
+        let mut array = [core::mem::MaybeUninit::uninit(); 8];
+
+        let mut i0 = 0;
+        while i0 < 8 {
+            array[i0].write(unsafe {
+                peakrdl_rust::reg::Reg::<'io, alarm_blocked::AlarmBlocked, IO>::from_ptr_with(
+                    self.ptr.wrapping_byte_add(0x320 + i0 * 0x4).cast(),
+                    self.io,
+                )
+            });
+            i0 += 1;
+        }
+
+        // SAFETY: All elements have been initialized above
+        unsafe { core::mem::transmute(array) }
+    }
+
+    /// Partitions
+    ///
+    /// How caches and contexts are divided among tenants.
+    #[inline(always)]
+    #[must_use]
+    pub const fn isolation(&self) -> peakrdl_rust::reg::Reg<'io, isolation::Isolation, IO> {
+        unsafe {
+            peakrdl_rust::reg::Reg::from_ptr_with(self.ptr.wrapping_byte_add(0x340).cast(), self.io)
+        }
+    }
+
+    /// Partition of each group
+    ///
+    /// Bits 2 g + 1 to 2 g: partition of group g, modulo the number of partitions.
+    #[inline(always)]
+    #[must_use]
+    pub const fn part_map(&self) -> peakrdl_rust::reg::Reg<'io, part_map::PartMap, IO> {
+        unsafe {
+            peakrdl_rust::reg::Reg::from_ptr_with(self.ptr.wrapping_byte_add(0x344).cast(), self.io)
+        }
+    }
+
+    /// Time of a refusal
+    ///
+    /// When the refusal of a peer's request leaves.
+    #[inline(always)]
+    #[must_use]
+    pub const fn refusal_time(&self) -> peakrdl_rust::reg::Reg<'io, refusal_time::RefusalTime, IO> {
+        unsafe {
+            peakrdl_rust::reg::Reg::from_ptr_with(self.ptr.wrapping_byte_add(0x348).cast(), self.io)
         }
     }
 

@@ -69,6 +69,36 @@ impl Cap2 {
         val != 0
     }
 
+    pub const ALARM_OFFSET: usize = 2;
+    pub const ALARM_WIDTH: usize = 1;
+    pub const ALARM_MASK: u32 = 0x1;
+
+    /// alarm
+    ///
+    /// Bad keys are counted, and their streams can be blocked.
+    #[inline(always)]
+    #[allow(clippy::missing_panics_doc)]
+    #[must_use]
+    pub fn alarm(&self) -> bool {
+        let val = (self.0 >> Self::ALARM_OFFSET) & Self::ALARM_MASK;
+        val != 0
+    }
+
+    pub const REFUSAL_TIME_OFFSET: usize = 3;
+    pub const REFUSAL_TIME_WIDTH: usize = 1;
+    pub const REFUSAL_TIME_MASK: u32 = 0x1;
+
+    /// refusal_time
+    ///
+    /// Refusals of peers can wait for a fixed time (REFUSAL_TIME).
+    #[inline(always)]
+    #[allow(clippy::missing_panics_doc)]
+    #[must_use]
+    pub fn refusal_time(&self) -> bool {
+        let val = (self.0 >> Self::REFUSAL_TIME_OFFSET) & Self::REFUSAL_TIME_MASK;
+        val != 0
+    }
+
     pub const WINDOWS_OFFSET: usize = 4;
     pub const WINDOWS_WIDTH: usize = 3;
     pub const WINDOWS_MASK: u32 = 0x7;
@@ -114,6 +144,21 @@ impl Cap2 {
         val as u8
     }
 
+    pub const LOG_PARTS_OFFSET: usize = 13;
+    pub const LOG_PARTS_WIDTH: usize = 2;
+    pub const LOG_PARTS_MASK: u32 = 0x3;
+
+    /// log_parts
+    ///
+    /// log2 of the partitions that the caches can have.
+    #[inline(always)]
+    #[allow(clippy::missing_panics_doc)]
+    #[must_use]
+    pub fn log_parts(&self) -> u8 {
+        let val = (self.0 >> Self::LOG_PARTS_OFFSET) & Self::LOG_PARTS_MASK;
+        val as u8
+    }
+
     pub const LOG_ENTRIES_OFFSET: usize = 16;
     pub const LOG_ENTRIES_WIDTH: usize = 3;
     pub const LOG_ENTRIES_MASK: u32 = 0x7;
@@ -150,9 +195,12 @@ impl core::fmt::Debug for Cap2 {
         f.debug_struct("Cap2")
             .field("queues", &self.queues())
             .field("frmr", &self.frmr())
+            .field("alarm", &self.alarm())
+            .field("refusal_time", &self.refusal_time())
             .field("windows", &self.windows())
             .field("checked", &self.checked())
             .field("syndromes", &self.syndromes())
+            .field("log_parts", &self.log_parts())
             .field("log_entries", &self.log_entries())
             .field("fault_slots", &self.fault_slots())
             .finish()
@@ -168,9 +216,12 @@ mod tests {
         let reg = Cap2::default();
         assert_eq!(reg.queues(), false);
         assert_eq!(reg.frmr(), false);
+        assert_eq!(reg.alarm(), false);
+        assert_eq!(reg.refusal_time(), false);
         assert_eq!(reg.windows(), 0);
         assert_eq!(reg.checked(), false);
         assert_eq!(reg.syndromes(), 0);
+        assert_eq!(reg.log_parts(), 0);
         assert_eq!(reg.log_entries(), 0);
         assert_eq!(reg.fault_slots(), 0);
     }

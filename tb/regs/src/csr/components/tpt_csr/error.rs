@@ -188,6 +188,31 @@ impl Error {
         self.0 = (self.0 & !(Self::DOORBELL_MASK << Self::DOORBELL_OFFSET))
             | ((val & Self::DOORBELL_MASK) << Self::DOORBELL_OFFSET);
     }
+
+    pub const LATE_OFFSET: usize = 6;
+    pub const LATE_WIDTH: usize = 1;
+    pub const LATE_MASK: u32 = 0x1;
+
+    /// late
+    ///
+    /// A refusal was known too late for REFUSAL_TIME, and left when it was.
+    #[inline(always)]
+    #[allow(clippy::missing_panics_doc)]
+    #[must_use]
+    pub fn late(&self) -> bool {
+        let val = (self.0 >> Self::LATE_OFFSET) & Self::LATE_MASK;
+        val != 0
+    }
+
+    /// late
+    ///
+    /// A refusal was known too late for REFUSAL_TIME, and left when it was.
+    #[inline(always)]
+    pub fn set_late(&mut self, val: bool) {
+        let val = val as u32;
+        self.0 = (self.0 & !(Self::LATE_MASK << Self::LATE_OFFSET))
+            | ((val & Self::LATE_MASK) << Self::LATE_OFFSET);
+    }
 }
 
 impl core::fmt::Debug for Error {
@@ -199,6 +224,7 @@ impl core::fmt::Debug for Error {
             .field("mpt_bad", &self.mpt_bad())
             .field("fence_time", &self.fence_time())
             .field("doorbell", &self.doorbell())
+            .field("late", &self.late())
             .finish()
     }
 }
@@ -216,5 +242,6 @@ mod tests {
         assert_eq!(reg.mpt_bad(), false);
         assert_eq!(reg.fence_time(), false);
         assert_eq!(reg.doorbell(), false);
+        assert_eq!(reg.late(), false);
     }
 }

@@ -163,6 +163,31 @@ impl IntStatus {
         self.0 = (self.0 & !(Self::CLEAR_DONE_MASK << Self::CLEAR_DONE_OFFSET))
             | ((val & Self::CLEAR_DONE_MASK) << Self::CLEAR_DONE_OFFSET);
     }
+
+    pub const ALARM_OFFSET: usize = 5;
+    pub const ALARM_WIDTH: usize = 1;
+    pub const ALARM_MASK: u32 = 0x1;
+
+    /// alarm
+    ///
+    /// A count of bad keys has reached its threshold (ALARM).
+    #[inline(always)]
+    #[allow(clippy::missing_panics_doc)]
+    #[must_use]
+    pub fn alarm(&self) -> bool {
+        let val = (self.0 >> Self::ALARM_OFFSET) & Self::ALARM_MASK;
+        val != 0
+    }
+
+    /// alarm
+    ///
+    /// A count of bad keys has reached its threshold (ALARM).
+    #[inline(always)]
+    pub fn set_alarm(&mut self, val: bool) {
+        let val = val as u32;
+        self.0 = (self.0 & !(Self::ALARM_MASK << Self::ALARM_OFFSET))
+            | ((val & Self::ALARM_MASK) << Self::ALARM_OFFSET);
+    }
 }
 
 impl core::fmt::Debug for IntStatus {
@@ -173,6 +198,7 @@ impl core::fmt::Debug for IntStatus {
             .field("completion", &self.completion())
             .field("page_fault", &self.page_fault())
             .field("clear_done", &self.clear_done())
+            .field("alarm", &self.alarm())
             .finish()
     }
 }
@@ -189,5 +215,6 @@ mod tests {
         assert_eq!(reg.completion(), false);
         assert_eq!(reg.page_fault(), false);
         assert_eq!(reg.clear_done(), false);
+        assert_eq!(reg.alarm(), false);
     }
 }
