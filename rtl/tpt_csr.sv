@@ -20,8 +20,9 @@
 ///   is, while the unit is enabled, and after disabling until it has been idle once with no command
 ///   and no fence in work; by the queues while they are in use; and always to queues and windows
 ///   that are not built;
-/// * enabling with more partitions than there are, with a size of 0 or above 2^23, with a base that is not 4 KiB aligned, with a table
-///   that passes 2^64, or with another `plain`, `merge` or `phys` bit while locked;
+/// * enabling with more partitions than there are, with a size of 0 or above 2^23, with a base that
+///   is not 4 KiB aligned, with a table that passes 2^64, or with another `plain`, `merge` or `phys`
+///   bit while locked;
 /// * enabling the queues with a size that is not 2^1 to 2^16 (completions: 2^2 to 2^16), with a
 ///   ring that passes 2^64, or while they stop;
 /// * doorbells with a slot that the queue does not have or that tpt_cmd_queue calls bad, or while
@@ -367,7 +368,8 @@ module tpt_csr
       locked_q    <= (wr_go && !refuse_q && aw_addr_q == CsrCtrl && w_strb_q[0] &&
                       w_data_q[CtrlEnable]) || enable_o ||
                      (locked_q && (fence_busy_i || !idle_i));
-      config_ok_q <= (isolation_o.log_parts <= 2'($clog2(Partitions))) && (size != 32'd0) && (size <= 32'(MaxMptSize)) && (mpt_base_o[11:0] == '0) &&
+      config_ok_q <= (isolation_o.log_parts <= 2'($clog2(Partitions))) && (size != 32'd0) &&
+                     (size <= 32'(MaxMptSize)) && (mpt_base_o[11:0] == '0) &&
                      (!end_page[52] || (end_page[51:0] == '0));
     end
   end

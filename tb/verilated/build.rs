@@ -6,6 +6,8 @@
 //! * `TPT_NETLIST=netlist.v` builds `tpt_top` from that file instead of the RTL: for one
 //!   configuration, whose netlist it is; and no flat top. It is of gates (`tools/gate_sim.py`), or,
 //!   with `TPT_MUTANTS=1`, of words, with assertions and faults to choose (`tools/mutation.py`).
+//! * `TPT_CHECK=1` compiles no C++ of the models: for clippy and the pages of the API, which link
+//!   nothing.
 //! * What Verilator wrote is found by listing its directory, never by fixed names.
 //! * A model whose C++ text has not changed is not compiled again.
 
@@ -103,10 +105,13 @@ fn main() {
             .collect()
     });
     build.bridge(&configs, &models, &board);
-    for model in &models {
-        build.compile(model);
+    // What is only checked is not linked.
+    if !env::var_os("TPT_CHECK").is_some_and(|value| value == "1") {
+        for model in &models {
+            build.compile(model);
+        }
+        build.runtime();
     }
-    build.runtime();
     if cfg!(feature = "trace") {
         println!("cargo:rustc-link-lib=z");
         println!("cargo:rustc-link-lib=lz4");
@@ -274,6 +279,7 @@ impl Build {
         println!("cargo:rerun-if-env-changed=TPT_NETLIST");
         println!("cargo:rerun-if-env-changed=TPT_MUTANTS");
         println!("cargo:rerun-if-env-changed=TPT_TOGGLE");
+        println!("cargo:rerun-if-env-changed=TPT_CHECK");
         // Two copies of the sources may share a target folder: each names itself.
         println!("cargo:rerun-if-env-changed=TPT_TREE");
         let (verilator, root_wanted) = find_verilator(&root);

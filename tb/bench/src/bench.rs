@@ -1905,6 +1905,66 @@ impl Bench {
         Ok(())
     }
 
+    /// Reads what the alarm has counted of each stream and slot, and says what differs from the
+    /// reference. No request may be inside.
+    pub fn compare_alarm(
+        &mut self,
+        mem: &mut PhysMem,
+    ) -> Result<Result<(), String>, BenchError> {
+        if !features_of(self.options.config).guess_alarm {
+            return Ok(Ok(()));
+        }
+        let mut blocked = [0; 2 * MAX_CLIENTS];
+        for client in 0..self.clients.len() {
+            for stream in 0..STREAMS as u8 {
+                let Some((count, stopped)) = self.alarm.stream(client, stream) else {
+                    return Ok(Ok(()));
+                };
+                let select = regs::put(regs::alarm_select::CLIENT, client as u32)
+                    | regs::put(regs::alarm_select::STREAM, stream.into());
+                self.write_register(mem, regs::ALARM_SELECT, select)?;
+                let found = self.read_register(mem, regs::ALARM_STREAM)?;
+                let right = regs::put(regs::alarm_stream::COUNT, count)
+                    | regs::put(regs::alarm_stream::BLOCKED, stopped.into());
+                if found != right {
+                    let text = format!(
+                        "client {client}, stream {stream}: ALARM_STREAM reads {found:#x},                          not {right:#x}"
+                    );
+                    return Ok(Err(text));
+                }
+                blocked[2 * client] |= u32::from(stopped) << stream;
+            }
+        }
+        for slot in 0..tpt_golden::alarm::PD_SLOTS {
+            let select = regs::put(regs::alarm_select::SLOT, slot);
+            self.write_register(mem, regs::ALARM_SELECT, select)?;
+            let found = self.read_register(mem, regs::ALARM_PD)?;
+            let Some((count, _)) = self.alarm.slot(slot) else {
+                continue;
+            };
+            // Which of two PDs was the last one is not known: answers of two streams overtake.
+            let last = (found & regs::alarm_pd::PD) >> regs::alarm_pd::PD.trailing_zeros();
+            let of_slot = count == 0 || last % tpt_golden::alarm::PD_SLOTS == slot;
+            if found & regs::alarm_pd::COUNT != count || !of_slot {
+                let text = format!("slot {slot}: ALARM_PD reads {found:#x}, its count is {count}");
+                return Ok(Err(text));
+            }
+        }
+        for (n, right) in (0..).zip(blocked) {
+            let found = self.read_register(mem, regs::ALARM_BLOCKED + 4 * n)?;
+            if found != right {
+                let text = format!("ALARM_BLOCKED {n} reads {found:#x}, not {right:#x}");
+                return Ok(Err(text));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// True if a request of this client in this partition would get a context at once.
+    pub fn has_room(&self, client: usize, part: u8) -> bool {
+        self.outputs.req_room >> (4 * client + usize::from(part)) & 1 != 0
+    }
+
     /// Puts host windows in force: no others, and none if there are none.
     fn set_host_windows(
         &mut self,

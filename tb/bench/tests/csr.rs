@@ -250,7 +250,9 @@ fn every_register_reads_its_reset_value() {
     assert_eq!(csr.read(regs::STATUS), regs::status::IDLE);
     let cap2: types::cap2::Cap2 = with_value(csr.read(regs::CAP2));
     assert!(cap2.queues() && cap2.frmr());
-    assert_eq!((cap2.windows(), cap2.syndromes()), (4, 19));
+    assert_eq!((cap2.windows(), cap2.syndromes()), (4, 20));
+    assert!(cap2.alarm() && cap2.refusal_time());
+    assert_eq!(cap2.log_parts(), 2);
     assert_eq!((cap2.log_entries(), cap2.fault_slots()), (4, 8));
     // the fence limit is there before any driver has come
     assert_eq!(csr.get("fence_time_o"), 0x10_0000);
@@ -344,7 +346,9 @@ fn locked_registers_refuse() {
         // the windows are closed together with the rest
         let closed = |register: &Register| match (lock, register.lock) {
             ("queue_locked", closes) => closes == Some("queue_locked"),
-            (_, closes) => matches!(closes, Some("locked" | "window_locked")),
+            (_, closes) => {
+                matches!(closes, Some("locked" | "window_locked" | "no_refusal_time"))
+            }
         };
         let mut tried = 0;
         for (register, offset) in offsets().filter(|(register, _)| is_plain(register)) {
@@ -433,6 +437,63 @@ fn enabling_with_bad_settings_is_refused() {
         csr.write(regs::CTRL, 0);
         csr.run(2);
     }
+}
+
+/// More partitions than there are.
+#[test]
+fn enabling_with_too_many_partitions_is_refused() {
+    let mut csr = Csr::new();
+    csr.write(regs::MPT_SIZE, 1);
+    csr.write(regs::ISOLATION, 3);
+    csr.refuses(regs::CTRL, regs::ctrl::ENABLE, ALL);
+    for log_parts in 0..3 {
+        csr.write(regs::ISOLATION, log_parts);
+        csr.write(regs::CTRL, regs::ctrl::ENABLE);
+        assert_eq!(csr.get("enable_o"), 1);
+        csr.write(regs::CTRL, 0);
+        csr.run(2);
+    }
+}
+
+#[test]
+fn tenants_and_alarm_go_to_the_hardware() {
+    let mut csr = Csr::new();
+    csr.write(regs::ISOLATION, 13 << 8 | 2);
+    csr.write(regs::PART_MAP, 0x1234_5678);
+    csr.write(regs::REFUSAL_TIME, 0xabc);
+    csr.write(regs::ALARM, 1 << 16 | 0x21 << 8 | 0x43);
+    csr.write(regs::ALARM_SELECT, 9 << 8 | 2 << 6 | 37);
+    assert_eq!(csr.get("isolation_o"), 0x1234_5678 << 7 | 13 << 2 | 2);
+    assert_eq!(csr.get("refusal_clocks_o"), 0xabc);
+    let set = 0x43 << 24 | 0x21 << 16 | 1 << 15 | 2 << 13 | 37 << 7 | 9 << 3;
+    assert_eq!(csr.get("alarm_set_o"), set);
+    // clearing lasts for one clock
+    for (bit, pulse) in [(1, 4), (2, 2), (4, 1)] {
+        let mut pulses = 0;
+        let mut look = |csr: &mut Csr| {
+            let now = csr.get("alarm_set_o") ^ set;
+            assert!(now == 0 || now == pulse, "{bit}: {now:#x}");
+            pulses += u32::from(now != 0);
+        };
+        let answer = csr.write_with(regs::ALARM_CLEAR, bit, ALL, |csr, _| look(csr));
+        assert_eq!(answer.0, OKAY);
+        for _ in 0..5 {
+            look(&mut csr);
+            csr.run(1);
+        }
+        assert_eq!(pulses, 1, "{bit}");
+        assert_eq!(csr.read(regs::ALARM_CLEAR), 0);
+    }
+    // a count of 0x65 and blocked; of the slot 0x87, PD 0xcba987
+    csr.set("alarm_show_i", 0x65 << 33 | 1 << 32 | 0x87 << 24 | 0xcb_a987);
+    csr.run(2);
+    assert_eq!(csr.read(regs::ALARM_STREAM), 1 << 31 | 0x65);
+    assert_eq!(csr.read(regs::ALARM_PD), 0xcb_a987 << 8 | 0x87);
+    // 16 streams of each client, 64 places for them
+    csr.set("blocked_i", 0x8004_4002_2001_1000);
+    csr.run(2);
+    let shown: Vec<u32> = (0..8).map(|n| csr.read(regs::ALARM_BLOCKED + 4 * n)).collect();
+    assert_eq!(shown, [0x1000, 0, 0x2001, 0, 0x4002, 0, 0x8004, 0]);
 }
 
 #[test]
@@ -564,7 +625,7 @@ fn counters_count_what_comes() {
     let mut rng = Rng::new(3);
     let mut expected = [0u32; regs::counter::COUNT];
     for _ in 0..500 {
-        let word = rng.next_u64() & 0xffff_ffff_ffff;
+        let word = rng.next_u64() & ((1 << (4 * expected.len())) - 1);
         csr.set("cnt_inc_i", word);
         for (n, count) in expected.iter_mut().enumerate() {
             *count += (word >> (4 * n)) as u32 & 15;
@@ -657,8 +718,9 @@ fn refusals_are_counted_by_syndrome_and_logged_newest_first() {
 /// Each cause: a pulse sets its bit of INT_STATUS, and only its bit of INT_ENABLE lets it out.
 #[test]
 fn interrupts_go_up_and_down() {
-    use regs::int_status::{CLEAR_DONE, COMPLETION, ERROR, PAGE_FAULT, REFUSED};
+    use regs::int_status::{ALARM, CLEAR_DONE, COMPLETION, ERROR, PAGE_FAULT, REFUSED};
     for (bit, port) in [
+        (ALARM, "alarm_i"),
         (ERROR, "err_set_i"),
         (REFUSED, "refused_i"),
         (COMPLETION, "queue_event_i"),
@@ -1026,7 +1088,7 @@ fn channels_do_not_disturb_each_other() {
     let mut csr = Csr::new();
     let mut rng = Rng::new(6);
     let mask = |address: u16| match address {
-        regs::INT_ENABLE => 31,
+        regs::INT_ENABLE => 63,
         regs::ID | 0x06c => 0,
         _ => !0,
     };
@@ -1270,6 +1332,8 @@ fn parts_that_are_not_built_refuse() -> Result {
     for (built, lock) in [
         (cap2.queues(), "queue_locked"),
         (cap2.windows() != 0, "window_locked"),
+        (cap2.alarm(), "no_alarm"),
+        (cap2.refusal_time(), "no_refusal_time"),
     ] {
         for (register, address) in offsets().filter(|(r, _)| r.lock == Some(lock)) {
             let taken = unit_write(&mut rig, address, 1 << 12 | 1).is_ok();

@@ -66,6 +66,8 @@ pub struct Alarm {
     config: AlarmConfig,
     streams: HashMap<(usize, u8), Stream>,
     slots: HashMap<u32, (u32, u32)>,
+    /// Requests were lost: the slots may have counted them.
+    slots_unsure: bool,
     raised: bool,
 }
 
@@ -146,11 +148,13 @@ impl Alarm {
     pub fn clear_all(&mut self) {
         self.streams.clear();
         self.slots.clear();
+        self.slots_unsure = false;
     }
 
     /// Requests of a stream were dropped without an answer: nobody knows what they counted.
     pub fn lost(&mut self, client: usize, stream: u8) {
         self.streams.entry((client, stream)).or_default().unsure = true;
+        self.slots_unsure = true;
     }
 
     /// Bad keys of a stream, and whether it is blocked; `None` if that cannot be known.
@@ -162,12 +166,11 @@ impl Alarm {
         }
     }
 
-    /// Bad keys of a slot of PDs, and the PD of the last one.
-    pub fn slot(&self, slot: u32) -> (u32, u32) {
-        self.slots
-            .get(&(slot % PD_SLOTS))
-            .copied()
-            .unwrap_or_default()
+    /// Bad keys of a slot of PDs, and the PD of the last one that was answered; `None` if that
+    /// cannot be known.
+    pub fn slot(&self, slot: u32) -> Option<(u32, u32)> {
+        let known = self.slots.get(&(slot % PD_SLOTS)).copied();
+        (!self.slots_unsure).then(|| known.unwrap_or_default())
     }
 
     /// The alarm was raised since this was last asked.
@@ -197,7 +200,7 @@ mod tests {
             [false, true, true, false, false]
         );
         assert_eq!(alarm.stream(1, 2), Some((5, false)));
-        assert_eq!(alarm.slot(3), (5, 19));
+        assert_eq!(alarm.slot(3), Some((5, 19)));
         alarm.clear_stream(1, 2, true);
         assert_eq!(alarm.stream(1, 2), Some((0, false)));
     }
@@ -209,7 +212,7 @@ mod tests {
             alarm.answered(0, 0, 1, Syndrome::KeyTag, clock);
         }
         assert_eq!(alarm.stream(0, 0), Some((MOST, false)));
-        assert_eq!(alarm.slot(1), (MOST, 1));
+        assert_eq!(alarm.slot(1), Some((MOST, 1)));
     }
 
     #[test]

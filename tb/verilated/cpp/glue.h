@@ -211,6 +211,7 @@ class Top final : public Holder<V, TopModel> {
     out.axil.rresp = m.s_axil_rresp;
     out.axil.rdata = m.s_axil_rdata;
     out.irq = m.irq_o;
+    out.req_room = m.req_room_o;
     const uint32_t req_ready = m.s_axis_req_tready;
     const uint32_t rsp_valid = m.m_axis_rsp_tvalid;
     const uint32_t done_ready = m.s_axis_done_tready;

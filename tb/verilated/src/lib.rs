@@ -122,13 +122,15 @@ mod ffi {
         axi: AxiIn,
     }
 
-    /// All outputs of the unit in one clock. Client `c` has `rsp[4c..4c+4]`. Payloads keep the
+    /// All outputs of the unit in one clock. Client `c` has `rsp[4c..4c+4]`, and bits 4c to 4c + 3 of
+    /// `req_room`, one for each partition. Payloads keep the
     /// value of the last clock with their valid.
     #[derive(Clone, Debug, Default)]
     struct Outputs {
         axil: AxilOut,
         irq: bool,
         req_ready: [bool; 4],
+        req_room: u16,
         rsp_valid: [bool; 4],
         rsp: [u32; 16],
         done_ready: [bool; 4],

@@ -148,6 +148,11 @@ pub(super) enum Step {
         client: u8,
     },
     FenceTime(u16),
+    /// The host lets a stream go on that may have been blocked.
+    ClearStream {
+        client: u8,
+        stream: u8,
+    },
     Completions {
         pattern: u8,
     },
@@ -249,9 +254,11 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(client, tag, which)| Step::BusyTag { client, tag, which }),
         4 => (0u8..8, any::<u8>()).prop_map(|(kind, latency)| Step::Memory { kind, latency }),
         2 => (any::<u8>(), 0u8..8).prop_map(|(which, kind)| Step::BusError { which, kind }),
-        1 => client.prop_map(|client| Step::ClientReset { client }),
+        1 => client.clone().prop_map(|client| Step::ClientReset { client }),
         1 => prop_oneof![Just(0u16), 20u16..3000].prop_map(Step::FenceTime),
         1 => (0u8..4).prop_map(|pattern| Step::Completions { pattern }),
+        2 => (client, 0u8..16)
+            .prop_map(|(client, stream)| Step::ClearStream { client, stream }),
         6 => prop_oneof![1u16..30, 1u16..1500].prop_map(Step::Run),
         1 => any::<bool>().prop_map(|reset| Step::Restart { reset }),
     ]

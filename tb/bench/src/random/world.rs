@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tpt_golden::codec::MPT_BYTES;
+use tpt_golden::alarm::AlarmConfig;
 use tpt_golden::frames::{FrameList, Page, PageSource};
 use tpt_golden::host::{HostConfig, PhysRange};
 use tpt_golden::mtt::paged::PagedTable;
@@ -25,7 +26,7 @@ use crate::rig::{scatter, Mr, PagedMr, Rig, Spec};
 use crate::rng::Rng;
 use crate::{
     BenchError, BenchOptions, Clocks, CommandExtra, DonePolicy, Issue, Pattern, QueueConfig,
-    UnitConfig,
+    Tenants, UnitConfig,
 };
 
 /// What accesses need to know of a region; kept after its end.
@@ -130,6 +131,30 @@ pub(super) struct World {
 
 type Result<T = ()> = std::result::Result<T, BenchError>;
 
+/// How the three PDs of an episode are divided among partitions, in every third one.
+fn tenants(seed: u64) -> Tenants {
+    if seed % 3 != 2 {
+        return Tenants::default();
+    }
+    Tenants {
+        log_parts: 1 + (seed / 3 % 2) as u8,
+        pd_shift: (seed / 6 % 2) as u8,
+        map: (seed as u32).wrapping_mul(0x9e37_79b1),
+    }
+}
+
+/// Thresholds of bad keys, in every second episode.
+fn alarm(seed: u64) -> AlarmConfig {
+    if seed / 2 % 2 == 0 {
+        return AlarmConfig::default();
+    }
+    AlarmConfig {
+        stream_threshold: 1 + (seed / 4 % 12) as u8,
+        pd_threshold: (seed / 8 % 50) as u8,
+        block: seed / 4 % 3 != 0,
+    }
+}
+
 /// Host windows: all memory but some of the pages of the first three regions.
 fn holed(seed: u64) -> Vec<RangeInclusive<u64>> {
     let hole = |n: u64| (1 << 50) + (n << 40) + ((seed % 61) << 12);
@@ -219,6 +244,9 @@ impl World {
             } else {
                 Vec::new()
             },
+            tenants: tenants(seed),
+            refusal_time: [0, 0, 5, (seed * 37 % 3000) as u16][(seed / 3 % 4) as usize],
+            alarm: alarm(seed),
             ..UnitConfig::default()
         };
         let queue = through_queue.then_some(QueueConfig {
@@ -825,6 +853,11 @@ impl World {
                     .bench
                     .set_fence_time(&mut self.rig.host.mem, clocks)?;
             }
+            Step::ClearStream { client, stream } => {
+                let client = self.client(*client);
+                let mem = &mut self.rig.host.mem;
+                self.rig.bench.clear_stream(mem, client, *stream)?;
+            }
             Step::Completions { pattern } => {
                 self.rig.bench.set_completion_ready(Self::pattern(*pattern));
             }
@@ -1391,6 +1424,9 @@ impl World {
         if counted != self.bad_dones {
             let text = format!("BAD_DONE counts {counted}, {} were given", self.bad_dones);
             return Err(self.wrong(text));
+        }
+        if let Err(reason) = self.rig.bench.compare_alarm(&mut self.rig.host.mem)? {
+            return Err(self.wrong(reason));
         }
         let status = self
             .rig
