@@ -1907,10 +1907,7 @@ impl Bench {
 
     /// Reads what the alarm has counted of each stream and slot, and says what differs from the
     /// reference. No request may be inside.
-    pub fn compare_alarm(
-        &mut self,
-        mem: &mut PhysMem,
-    ) -> Result<Result<(), String>, BenchError> {
+    pub fn compare_alarm(&mut self, mem: &mut PhysMem) -> Result<Result<(), String>, BenchError> {
         if !features_of(self.options.config).guess_alarm {
             return Ok(Ok(()));
         }

@@ -485,14 +485,19 @@ fn tenants_and_alarm_go_to_the_hardware() {
         assert_eq!(csr.read(regs::ALARM_CLEAR), 0);
     }
     // a count of 0x65 and blocked; of the slot 0x87, PD 0xcba987
-    csr.set("alarm_show_i", 0x65 << 33 | 1 << 32 | 0x87 << 24 | 0xcb_a987);
+    csr.set(
+        "alarm_show_i",
+        0x65 << 33 | 1 << 32 | 0x87 << 24 | 0xcb_a987,
+    );
     csr.run(2);
     assert_eq!(csr.read(regs::ALARM_STREAM), 1 << 31 | 0x65);
     assert_eq!(csr.read(regs::ALARM_PD), 0xcb_a987 << 8 | 0x87);
     // 16 streams of each client, 64 places for them
     csr.set("blocked_i", 0x8004_4002_2001_1000);
     csr.run(2);
-    let shown: Vec<u32> = (0..8).map(|n| csr.read(regs::ALARM_BLOCKED + 4 * n)).collect();
+    let shown: Vec<u32> = (0..8)
+        .map(|n| csr.read(regs::ALARM_BLOCKED + 4 * n))
+        .collect();
     assert_eq!(shown, [0x1000, 0, 0x2001, 0, 0x4002, 0, 0x8004, 0]);
 }
 

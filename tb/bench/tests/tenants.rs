@@ -93,7 +93,10 @@ fn a_stream_is_blocked_after_its_bad_keys() -> Result {
         if client == 0 {
             rig.expect(1, read(&mr, 5), Syndrome::Ok)?;
         }
-        assert_ne!(register(&mut rig, regs::INT_STATUS)? & regs::int_status::ALARM, 0);
+        assert_ne!(
+            register(&mut rig, regs::INT_STATUS)? & regs::int_status::ALARM,
+            0
+        );
         alarm_agrees(&mut rig)?;
     }
     rig.bench.clear_stream(&mut rig.host.mem, 0, 5)?;
@@ -132,19 +135,39 @@ fn bad_keys_of_a_pd() -> Result {
     let keys = rig.bench.golden.keys().clone();
     let dead = Key(keys.field(Role::Remote, 40) << 8);
     let outside = Key(keys.field(Role::Remote, 0x7f_fff0) << 8);
-    rig.expect(0, Request { key: dead, ..foreign }, Syndrome::KeyState)?;
-    rig.expect(0, Request { key: outside, ..foreign }, Syndrome::KeyIndex)?;
+    rig.expect(
+        0,
+        Request {
+            key: dead,
+            ..foreign
+        },
+        Syndrome::KeyState,
+    )?;
+    rig.expect(
+        0,
+        Request {
+            key: outside,
+            ..foreign
+        },
+        Syndrome::KeyIndex,
+    )?;
     let mut beyond = read(&mr, 0);
     beyond.len = 0x8000;
     rig.expect(0, beyond, Syndrome::Bounds)?;
     let select = regs::put(regs::alarm_select::SLOT, 7);
-    rig.bench.write_register(&mut rig.host.mem, regs::ALARM_SELECT, select)?;
+    rig.bench
+        .write_register(&mut rig.host.mem, regs::ALARM_SELECT, select)?;
     let found = register(&mut rig, regs::ALARM_PD)?;
     assert_eq!(found, 0x12_3457 << 8 | 3);
     alarm_agrees(&mut rig)?;
-    rig.bench.write_register(&mut rig.host.mem, regs::ALARM_CLEAR, regs::alarm_clear::PD)?;
+    rig.bench
+        .write_register(&mut rig.host.mem, regs::ALARM_CLEAR, regs::alarm_clear::PD)?;
     assert_eq!(register(&mut rig, regs::ALARM_PD)?, 0);
-    rig.bench.write_register(&mut rig.host.mem, regs::ALARM_CLEAR, regs::alarm_clear::EVERY)?;
+    rig.bench.write_register(
+        &mut rig.host.mem,
+        regs::ALARM_CLEAR,
+        regs::alarm_clear::EVERY,
+    )?;
     rig.bench.alarm.clear_all();
     alarm_agrees(&mut rig)
 }
@@ -162,7 +185,10 @@ fn a_blocked_stream_disturbs_nobody() -> Result {
             rig.expect(0, bad(&mr, 3), Syndrome::KeyTag)?;
         }
         for n in 0..400 {
-            let empty = Request { len: 0, ..read(&mr, 3) };
+            let empty = Request {
+                len: 0,
+                ..read(&mr, 3)
+            };
             let other = if guesses { bad(&mr, 3) } else { empty };
             let request = if n % 2 == 0 { read(&mr, 8) } else { other };
             rig.bench.issue(0, Request { tag: n, ..request });
@@ -198,14 +224,51 @@ fn refusals(rig: &mut Rig) -> Result<Vec<(Request, Syndrome)>> {
     let good = read(&mr, 0);
     let key = |index| Key(keys.field(Role::Remote, index) << 8);
     Ok(vec![
-        (Request { key: key(0x7f_fff0), ..good }, Syndrome::KeyIndex),
-        (Request { key: key(40), ..good }, Syndrome::KeyState),
-        (Request { key: Key(good.key.0 ^ 1), ..good }, Syndrome::KeyTag),
+        (
+            Request {
+                key: key(0x7f_fff0),
+                ..good
+            },
+            Syndrome::KeyIndex,
+        ),
+        (
+            Request {
+                key: key(40),
+                ..good
+            },
+            Syndrome::KeyState,
+        ),
+        (
+            Request {
+                key: Key(good.key.0 ^ 1),
+                ..good
+            },
+            Syndrome::KeyTag,
+        ),
         (Request { pd: 3, ..good }, Syndrome::Pd),
-        (meek.request(Op::RemoteWrite, meek.spec.start, 8), Syndrome::Rights),
-        (Request { va: !7, len: 64, ..good }, Syndrome::Wrap),
-        (Request { len: 0x4001, ..good }, Syndrome::Bounds),
-        (mr.request(Op::RemoteAtomic, mr.spec.start + 4, 8), Syndrome::Align),
+        (
+            meek.request(Op::RemoteWrite, meek.spec.start, 8),
+            Syndrome::Rights,
+        ),
+        (
+            Request {
+                va: !7,
+                len: 64,
+                ..good
+            },
+            Syndrome::Wrap,
+        ),
+        (
+            Request {
+                len: 0x4001,
+                ..good
+            },
+            Syndrome::Bounds,
+        ),
+        (
+            mr.request(Op::RemoteAtomic, mr.spec.start + 4, 8),
+            Syndrome::Align,
+        ),
     ])
 }
 
@@ -250,7 +313,10 @@ fn refusals_leave_at_their_time() -> Result {
         accepted.push(quick);
         assert_eq!(rig.counter(regs::counter::LATE)?, 0);
     }
-    assert!(accepted.iter().all(|times| *times == accepted[0]), "{accepted:?}");
+    assert!(
+        accepted.iter().all(|times| *times == accepted[0]),
+        "{accepted:?}"
+    );
     Ok(())
 }
 
@@ -271,7 +337,14 @@ fn many_refusals_leave_in_order() -> Result {
             for (n, (request, _)) in cases.iter().enumerate().take(6) {
                 // streams of their own: nothing waits for the one before it
                 let stream = ((round * 6 + n) % 16) as u8;
-                rig.bench.issue(client, Request { tag, stream, ..*request });
+                rig.bench.issue(
+                    client,
+                    Request {
+                        tag,
+                        stream,
+                        ..*request
+                    },
+                );
                 tag = (tag + 1) % 512;
             }
         }
@@ -303,7 +376,10 @@ fn a_late_refusal_is_told() -> Result {
         let outcome = rig.expect(0, request, syndrome)?;
         let time = outcome.finished - outcome.accepted;
         let latency = u64::from(latency);
-        assert!((latency..latency + 60).contains(&time), "{time} for {latency}");
+        assert!(
+            (latency..latency + 60).contains(&time),
+            "{time} for {latency}"
+        );
         rig.run(4)?;
         assert_eq!(rig.counter(regs::counter::LATE)?, 1);
         assert_ne!(register(&mut rig, regs::ERROR)? & regs::error::LATE, 0);
@@ -395,17 +471,34 @@ fn a_tenant_never_takes_the_contexts_of_another() -> Result {
     let mut sent = 0;
     for mr in &others {
         if rig.bench.has_room(0, 1) {
-            rig.bench.issue(0, Request { tag, ..read(mr, 1 + tag as u8 % 8) });
+            rig.bench.issue(
+                0,
+                Request {
+                    tag,
+                    ..read(mr, 1 + tag as u8 % 8)
+                },
+            );
             tag += 1;
             sent += 1;
             rig.run(3)?;
         }
     }
-    assert_eq!(sent, Config::Small.sizes().contexts / 2 / 2, "its share, and no more");
+    assert_eq!(
+        sent,
+        Config::Small.sizes().contexts / 2 / 2,
+        "its share, and no more"
+    );
     assert!(!rig.bench.has_room(0, 1) && rig.bench.has_room(0, 0));
     for _ in 0..20 {
         assert!(rig.bench.has_room(0, 0));
-        let outcome = rig.expect(0, Request { tag: 900, ..read(&mine, 0) }, Syndrome::Ok)?;
+        let outcome = rig.expect(
+            0,
+            Request {
+                tag: 900,
+                ..read(&mine, 0)
+            },
+            Syndrome::Ok,
+        )?;
         let time = outcome.finished - outcome.accepted;
         assert!(time < 40, "{time} clocks");
     }
@@ -424,11 +517,24 @@ fn long_requests_keep_to_their_share() -> Result {
     let long = rig.register(spec)?;
     rig.expect(0, read(&mine, 0), Syndrome::Ok)?;
     rig.bench.set_response_ready(0, Pattern::Always);
-    rig.bench.issue(0, Request { stream: 3, ..long.request(Op::RemoteRead, 1 << 32, 64 << 12) });
+    rig.bench.issue(
+        0,
+        Request {
+            stream: 3,
+            ..long.request(Op::RemoteRead, 1 << 32, 64 << 12)
+        },
+    );
     for n in 0..12 {
         rig.run(40)?;
         assert!(rig.bench.has_room(0, 0));
-        let outcome = rig.expect(0, Request { tag: 700 + n, ..read(&mine, 0) }, Syndrome::Ok)?;
+        let outcome = rig.expect(
+            0,
+            Request {
+                tag: 700 + n,
+                ..read(&mine, 0)
+            },
+            Syndrome::Ok,
+        )?;
         assert!(outcome.finished - outcome.accepted < 60);
     }
     rig.wait_idle()

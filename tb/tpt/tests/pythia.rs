@@ -38,13 +38,16 @@ fn every_attack_works_without_partitions_and_none_with_them() {
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{text}{}", stderr(&output));
     assert_eq!(last_line(&output), "pythia: 0 failed");
-    for name in JUDGED {
+    for name in CLOSED {
         let off = attack(&report, name, false);
         assert!(off["accuracy"].as_f64() > Some(0.95), "{off}");
         let on = attack(&report, name, true);
         // There is nothing to see at all.
         assert_eq!(on["kinds"], 1, "{on}");
         assert_eq!(on["verdict"], "pass", "{on}");
+    }
+    for isolated in [false, true] {
+        assert_eq!(attack(&report, "covert-sweep", isolated)["kinds"], 1);
     }
     for name in ["port", "arbiter", "fence"] {
         assert_eq!(attack(&report, name, true)["verdict"], "measured");

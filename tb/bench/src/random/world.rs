@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tpt_golden::codec::MPT_BYTES;
 use tpt_golden::alarm::AlarmConfig;
+use tpt_golden::codec::MPT_BYTES;
 use tpt_golden::frames::{FrameList, Page, PageSource};
 use tpt_golden::host::{HostConfig, PhysRange};
 use tpt_golden::mtt::paged::PagedTable;

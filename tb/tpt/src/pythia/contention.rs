@@ -18,12 +18,12 @@ use super::rule::{Rule, Trial};
 use super::stage::{latency, read, Setup, Stage, Tenant, LOCAL, REMOTE};
 use super::Plan;
 
-/// Requests of the victim at once.
-const BURST: u64 = 16;
-/// Accesses of the attacker meanwhile.
-const LOOKS: u64 = 3;
+/// Requests of the victim, as fast as the unit takes them; every second one reads memory.
+const BURST: u64 = 64;
+/// Accesses of the attacker meanwhile; every second one reads memory.
+const LOOKS: u64 = 6;
 /// Clocks of a trial.
-const SLOT: u64 = 640;
+const SLOT: u64 = 1200;
 /// Clocks for which the victim keeps a segment.
 const KEPT: u32 = 400;
 
@@ -71,23 +71,25 @@ pub fn port(setup: Setup, plan: &Plan) -> Result<Found> {
     let mine = stage.register(Tenant::A, lines << log_line, LEVEL_FLAT)?;
     let theirs = stage.register(Tenant::B, lines << log_line, LEVEL_FLAT)?;
     let (mut mine_at, mut theirs_at) = (0, 0);
-    let how = "the victim has 16 misses at once on the other client, meanwhile";
+    let how = "the victim sends 64 requests on the other client meanwhile, half of them misses";
     judge(plan, how, &mut stage, |stage, secret| {
         let end = stage.rig.bench.clock() + SLOT;
         let burst = if secret { BURST } else { 0 };
         for _ in 0..burst {
             theirs_at += 1;
+            let line = if theirs_at % 2 == 0 { theirs_at / 2 } else { 0 };
             let request = Request {
                 // Streams of their own, so that they do not wait for each other.
                 stream: 8 + (theirs_at % 8) as u8,
-                ..read_local(Tenant::B, &theirs, (theirs_at % lines) << log_line)
+                ..read_local(Tenant::B, &theirs, (line % lines) << log_line)
             };
             stage.rig.bench.issue(LOCAL, request);
         }
         let mut seen = Vec::new();
         for _ in 0..LOOKS {
             mine_at += 1;
-            let page = (mine_at % lines) << log_line;
+            let line = if mine_at % 2 == 0 { mine_at / 2 } else { 0 };
+            let page = (line % lines) << log_line;
             seen.push(stage.latency(read(Tenant::A, &mine, page))?);
         }
         stage.wait_until(end, SLOT)?;
@@ -104,11 +106,11 @@ pub fn arbiter(setup: Setup, plan: &Plan) -> Result<Found> {
     let how = "the attacker sends on both clients at once, after the victim's request";
     judge(plan, how, &mut stage, |stage, secret| {
         stage.access(LOCAL, read_local(Tenant::A, &mine, 0))?;
-        let end = stage.rig.bench.clock() + SLOT / 4;
+        let end = stage.rig.bench.clock() + SLOT / 8;
         if secret {
             stage.latency(read(Tenant::B, &theirs, 0))?;
         }
-        stage.wait_until(end, SLOT / 4)?;
+        stage.wait_until(end, SLOT / 8)?;
         stage
             .rig
             .bench

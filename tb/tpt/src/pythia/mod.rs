@@ -167,42 +167,62 @@ struct Plan {
     quick: bool,
 }
 
+/// What has to come of an attack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    /// It works without partitions, and not with them.
+    Closed,
+    /// It does not work: what it would use is the same for all without partitions, too.
+    Never,
+    /// Nothing is closed: it is only measured.
+    Open,
+}
+
 /// One attack, with or without partitions.
 #[derive(Clone, Debug)]
 struct Row {
     name: &'static str,
     isolated: bool,
-    judged: bool,
+    wanted: Wanted,
     found: Found,
 }
 
 impl Row {
+    /// It has to be as good as a coin; it has to work; neither.
+    fn coin(&self) -> Option<bool> {
+        match self.wanted {
+            Wanted::Closed => Some(self.isolated),
+            Wanted::Never => Some(true),
+            Wanted::Open => None,
+        }
+    }
+
     fn is_good(&self) -> bool {
         let score = &self.found.score;
-        match (self.judged, self.isolated) {
-            (false, _) => true,
-            (true, false) => score.works(),
-            (true, true) => score.is_coin(),
+        match self.coin() {
+            Some(true) => score.is_coin(),
+            Some(false) => score.works(),
+            None => true,
         }
     }
 
     fn wanted(&self) -> String {
-        match (self.judged, self.isolated) {
-            (false, _) => "-".into(),
-            (true, false) => ">= 75 %".into(),
-            (true, true) => {
+        match self.coin() {
+            Some(true) => {
                 let beside = 100.0 * Score::beside(self.found.score.trials);
                 format!("50 +- {beside:.1} %")
             }
+            Some(false) => ">= 75 %".into(),
+            None => "-".into(),
         }
     }
 
     fn verdict(&self) -> &'static str {
-        match (self.judged, self.is_good(), self.isolated) {
-            (false, ..) => "measured",
-            (_, true, _) => "pass",
-            (_, false, false) => "DOES NOT WORK",
-            (_, false, true) => "LEAKS",
+        match (self.coin(), self.is_good()) {
+            (None, _) => "measured",
+            (_, true) => "pass",
+            (Some(false), false) => "DOES NOT WORK",
+            (Some(true), false) => "LEAKS",
         }
     }
 
@@ -237,37 +257,35 @@ impl Row {
 
 type Attempt = fn(Setup, &Plan) -> Result<Found>;
 
-/// Attacks of a target: name, whether they are judged, and what runs them.
-fn attempts(target: Target) -> Vec<(&'static str, bool, Attempt)> {
+/// An attack: its name, what has to come of it, and what runs it.
+type Attack = (&'static str, Wanted, Attempt);
+
+/// The attacks of a target.
+fn attacks(target: Target) -> Vec<Attack> {
+    use Wanted::{Closed, Never, Open};
     match target {
         Target::Mpt => vec![
-            ("mpt", true, attack::mpt),
-            ("mpt-reload", true, attack::reload),
+            ("mpt", Closed, attack::mpt),
+            ("mpt-reload", Closed, attack::reload),
         ],
-        Target::Mtt => vec![("mtt", true, attack::mtt)],
-        Target::Dir => vec![("dir", true, attack::dir)],
+        Target::Mtt => vec![("mtt", Closed, attack::mtt)],
+        Target::Dir => vec![("dir", Closed, attack::dir)],
         Target::Covert => vec![
-            ("covert", true, covert::fast),
-            ("covert-sweep", true, covert::slow),
+            ("covert", Closed, covert::fast),
+            ("covert-sweep", Never, covert::slow),
         ],
         Target::Contention => vec![
-            ("port", false, contention::port),
-            ("arbiter", false, contention::arbiter),
-            ("fence", false, contention::fence),
+            ("port", Open, contention::port),
+            ("arbiter", Open, contention::arbiter),
+            ("fence", Open, contention::fence),
         ],
         Target::Uniform => Vec::new(),
     }
 }
 
-/// Runs one attack without and with partitions, at the same time.
-fn both(
-    name: &'static str,
-    judged: bool,
-    attempt: Attempt,
-    setup: Setup,
-    sides: &[bool],
-    plan: &Plan,
-) -> Result<Vec<Row>> {
+/// Runs an attack without and with partitions, at the same time.
+fn both(attack: Attack, setup: Setup, sides: &[bool], plan: &Plan) -> Result<Vec<Row>> {
+    let (name, wanted, attempt) = attack;
     let run = |isolated: bool| -> Result<Row> {
         let side = if isolated { "on" } else { "off" };
         let found = attempt(Setup { isolated, ..setup }, plan)
@@ -275,7 +293,7 @@ fn both(
         Ok(Row {
             name,
             isolated,
-            judged,
+            wanted,
             found,
         })
     };
@@ -320,10 +338,10 @@ pub fn pythia(options: &Options) -> Result<Exit> {
     let mut rows = Vec::new();
     let mut refusals = None;
     for target in &options.targets {
-        for (name, judged, attempt) in attempts(*target) {
+        for attack in attacks(*target) {
             let seconds = start.elapsed().as_secs();
-            let _ = writeln!(std::io::stderr(), "pythia: {name} ({seconds} s)");
-            rows.extend(both(name, judged, attempt, setup, &options.sides, &plan)?);
+            let _ = writeln!(std::io::stderr(), "pythia: {} ({seconds} s)", attack.0);
+            rows.extend(both(attack, setup, &options.sides, &plan)?);
         }
         if *target == Target::Uniform {
             let report = uniform::run(setup, &plan).context("latency of refusals")?;
@@ -351,7 +369,7 @@ pub fn pythia(options: &Options) -> Result<Exit> {
         text += &report.text();
         failed += usize::from(!report.is_uniform()) + usize::from(!report.is_free());
     }
-    if rows.iter().any(|row| row.judged) && options.trials < FULL {
+    if rows.iter().any(|row| row.coin().is_some()) && options.trials < FULL {
         let _ = writeln!(
             text,
             "\nfewer than {FULL} trials: a small leak would not be seen"
@@ -382,11 +400,11 @@ pub fn pythia(options: &Options) -> Result<Exit> {
 mod tests {
     use super::*;
 
-    fn row(isolated: bool, judged: bool, right: u64) -> Row {
+    fn row(isolated: bool, wanted: Wanted, right: u64) -> Row {
         Row {
             name: "x",
             isolated,
-            judged,
+            wanted,
             found: Found {
                 score: Score {
                     trials: 10_000,
@@ -401,14 +419,18 @@ mod tests {
 
     #[test]
     fn verdicts() {
-        assert_eq!(row(false, true, 9_900).verdict(), "pass");
-        assert_eq!(row(false, true, 5_000).verdict(), "DOES NOT WORK");
-        assert_eq!(row(true, true, 5_100).verdict(), "pass");
-        assert_eq!(row(true, true, 5_300).verdict(), "LEAKS");
+        assert_eq!(row(false, Wanted::Closed, 9_900).verdict(), "pass");
+        assert_eq!(row(false, Wanted::Closed, 5_000).verdict(), "DOES NOT WORK");
+        assert_eq!(row(true, Wanted::Closed, 5_100).verdict(), "pass");
+        assert_eq!(row(true, Wanted::Closed, 5_300).verdict(), "LEAKS");
         // A rule that is always wrong tells as much as one that is always right.
-        assert_eq!(row(true, true, 4_700).verdict(), "LEAKS");
-        assert_eq!(row(true, false, 9_900).verdict(), "measured");
-        assert!(row(true, false, 9_900).is_good());
+        assert_eq!(row(true, Wanted::Closed, 4_700).verdict(), "LEAKS");
+        assert_eq!(row(true, Wanted::Open, 9_900).verdict(), "measured");
+        assert!(row(true, Wanted::Open, 9_900).is_good());
+        for isolated in [false, true] {
+            assert_eq!(row(isolated, Wanted::Never, 5_000).verdict(), "pass");
+            assert_eq!(row(isolated, Wanted::Never, 9_900).verdict(), "LEAKS");
+        }
     }
 
     #[test]
