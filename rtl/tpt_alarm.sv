@@ -11,8 +11,8 @@
 /// one. Counts stay at 255. A count that reaches its threshold raises the alarm, once; a stream is
 /// blocked as well, if the host wants that. A count that is cleared begins anew.
 ///
-/// Clearing wins over counting in the same clock. Lowering a threshold raises nothing by itself:
-/// the next bad key does.
+/// Clearing wins over counting in the same clock. A count that is beyond a threshold that is set
+/// anew does not reach it any more: clear it.
 ///
 /// Latency: a bad key is counted two clocks later, which is before its answer has left.
 /// Throughput: a bad key of every lane in every clock. Errors: none.
@@ -70,19 +70,23 @@ module tpt_alarm
     $fatal(1, "tpt_alarm: NumStreams must be a power of two, 2 to 64");
   end
 
-  localparam int unsigned IncW = $clog2(Lanes + 1);
-
-  // A count that grows by `inc`, and stays at its end.
-  function automatic logic [7:0] grown(logic [7:0] count, logic [IncW-1:0] inc);
-    logic [8:0] sum;
-    sum = {1'b0, count} + 9'(inc);
-    return sum[8] ? 8'hff : sum[7:0];
+  // A count that grows by one, and stays at its end.
+  function automatic logic [7:0] grown(logic [7:0] count);
+    return (count == 8'hff) ? count : count + 8'd1;
   endfunction
 
-  // The count has reached the threshold just now.
-  function automatic logic reached(logic [7:0] old, logic [7:0] now, logic [7:0] threshold);
-    return (threshold != 8'd0) && (now >= threshold) && (old < threshold);
+  // The count reaches the threshold with this one.
+  function automatic logic reached(logic [7:0] count, logic [7:0] threshold);
+    return (threshold != 8'd0) && (count != 8'hff) && (count + 8'd1 == threshold);
   endfunction
+
+  // The client as an index.
+  localparam int unsigned ClIdxW = (NumClients > 1) ? $clog2(NumClients) : 1;
+  logic [Lanes-1:0][ClIdxW-1:0] cl;
+  logic [ClIdxW-1:0]            sel_cl;
+  logic                         sel_there;
+  assign sel_there = 32'(sel_client_i) < NumClients && 32'(sel_stream_i) < NumStreams;
+  assign sel_cl    = sel_client_i[ClIdxW-1:0];
 
   // A clock later: bad keys only.
   logic [Lanes-1:0]              bad_q;
@@ -105,39 +109,46 @@ module tpt_alarm
     stream_q <= stream_i;
     pd_q     <= pd_i;
   end
-
+  always_comb begin
+    for (int unsigned l = 0; l < Lanes; l++) cl[l] = client_q[l][ClIdxW-1:0];
+  end
   // ---------------------------------------------------------------------------------------------
-  // Streams
+  // Streams: what the lanes have counts one behind the other
   // ---------------------------------------------------------------------------------------------
   logic [NumClients-1:0][NumStreams-1:0][7:0] count_q, count_d;
-  logic [NumClients-1:0][NumStreams-1:0]      blocked_q, new_q, hit;
-  for (genvar c = 0; c < NumClients; c++) begin : g_client
-    for (genvar s = 0; s < NumStreams; s++) begin : g_stream
-      logic [IncW-1:0] inc;
-      logic            clear;
-      always_comb begin
-        inc = '0;
-        for (int unsigned l = 0; l < Lanes; l++) begin
-          inc = inc + IncW'(bad_q[l] && client_q[l] == ClientW'(c) && stream_q[l] == StrW'(s));
+  logic [NumClients-1:0][NumStreams-1:0]      blocked_q, blocked_d;
+  logic                                       stream_alarm, stream_alarm_q;
+  always_comb begin
+    count_d      = count_q;
+    blocked_d    = blocked_q;
+    stream_alarm = 1'b0;
+    for (int unsigned l = 0; l < Lanes; l++) begin
+      if (bad_q[l]) begin
+        if (reached(count_d[cl[l]][stream_q[l]], stream_threshold_i)) begin
+          stream_alarm                  = 1'b1;
+          blocked_d[cl[l]][stream_q[l]] = blocked_q[cl[l]][stream_q[l]] || block_i;
         end
+        count_d[cl[l]][stream_q[l]] = grown(count_d[cl[l]][stream_q[l]]);
       end
-      assign clear = clear_all_i || (clear_stream_i && sel_client_i == ClientW'(c) &&
-                                     sel_stream_i == 6'(s));
-      assign count_d[c][s] = clear ? 8'd0 : grown(count_q[c][s], inc);
-      assign hit[c][s]     = !clear && inc != '0 &&
-                             reached(count_q[c][s], count_d[c][s], stream_threshold_i);
-      always_ff @(posedge clk_i) begin
-        if (!rst_ni) begin
-          count_q[c][s]   <= '0;
-          blocked_q[c][s] <= 1'b0;
-          new_q[c][s]     <= 1'b0;
-        end else begin
-          count_q[c][s] <= count_d[c][s];
-          new_q[c][s]   <= hit[c][s];
-          if (clear) blocked_q[c][s] <= 1'b0;
-          else if (hit[c][s] && block_i) blocked_q[c][s] <= 1'b1;
-        end
-      end
+    end
+    if (clear_stream_i && sel_there) begin
+      count_d[sel_cl][sel_stream_i[StrW-1:0]]   = '0;
+      blocked_d[sel_cl][sel_stream_i[StrW-1:0]] = 1'b0;
+    end
+    if (clear_all_i) begin
+      count_d   = '0;
+      blocked_d = '0;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      count_q        <= '0;
+      blocked_q      <= '0;
+      stream_alarm_q <= 1'b0;
+    end else begin
+      count_q        <= count_d;
+      blocked_q      <= blocked_d;
+      stream_alarm_q <= stream_alarm;
     end
   end
   assign blocked_o = blocked_q;
@@ -146,69 +157,49 @@ module tpt_alarm
   // Slots of PDs
   // ---------------------------------------------------------------------------------------------
   logic [NumSlots-1:0][7:0]     pd_count_q, pd_count_d;
-  logic [NumSlots-1:0][PdW-1:0] pd_last_q;
-  logic [NumSlots-1:0]          pd_new_q;
-  for (genvar n = 0; n < NumSlots; n++) begin : g_slot
-    logic [IncW-1:0] inc;
-    logic            clear;
-    logic [PdW-1:0]  last;
-    always_comb begin
-      inc  = '0;
-      last = pd_last_q[n];
-      for (int unsigned l = 0; l < Lanes; l++) begin
-        if (bad_q[l] && pd_q[l][3:0] == 4'(n)) begin
-          inc  = inc + 1'b1;
-          last = pd_q[l];
-        end
+  logic [NumSlots-1:0][PdW-1:0] pd_last_q, pd_last_d;
+  logic                         pd_alarm, pd_alarm_q;
+  always_comb begin
+    pd_count_d = pd_count_q;
+    pd_last_d  = pd_last_q;
+    pd_alarm   = 1'b0;
+    for (int unsigned l = 0; l < Lanes; l++) begin
+      if (bad_q[l]) begin
+        if (reached(pd_count_d[pd_q[l][3:0]], pd_threshold_i)) pd_alarm = 1'b1;
+        pd_count_d[pd_q[l][3:0]] = grown(pd_count_d[pd_q[l][3:0]]);
+        pd_last_d[pd_q[l][3:0]]  = pd_q[l];
       end
     end
-    assign clear         = clear_all_i || (clear_pd_i && sel_slot_i == 4'(n));
-    assign pd_count_d[n] = clear ? 8'd0 : grown(pd_count_q[n], inc);
-    always_ff @(posedge clk_i) begin
-      if (!rst_ni) begin
-        pd_count_q[n] <= '0;
-        pd_last_q[n]  <= '0;
-        pd_new_q[n]   <= 1'b0;
-      end else begin
-        pd_count_q[n] <= pd_count_d[n];
-        pd_last_q[n]  <= clear ? '0 : last;
-        pd_new_q[n]   <= !clear && inc != '0 &&
-                         reached(pd_count_q[n], pd_count_d[n], pd_threshold_i);
-      end
+    if (clear_pd_i) begin
+      pd_count_d[sel_slot_i] = '0;
+      pd_last_d[sel_slot_i]  = '0;
+    end
+    if (clear_all_i) begin
+      pd_count_d = '0;
+      pd_last_d  = '0;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      pd_count_q <= '0;
+      pd_last_q  <= '0;
+      pd_alarm_q <= 1'b0;
+    end else begin
+      pd_count_q <= pd_count_d;
+      pd_last_q  <= pd_last_d;
+      pd_alarm_q <= pd_alarm;
     end
   end
 
   // ---------------------------------------------------------------------------------------------
   // What is told
   // ---------------------------------------------------------------------------------------------
-  logic sel_there;
-  assign sel_there        = 32'(sel_client_i) < NumClients && 32'(sel_stream_i) < NumStreams;
   always_comb begin
-    stream_count_o   = '0;
-    stream_blocked_o = 1'b0;
-    for (int unsigned c = 0; c < NumClients; c++) begin
-      if (sel_there && sel_client_i == ClientW'(c)) begin
-        stream_count_o   = count_q[c][sel_stream_i[StrW-1:0]];
-        stream_blocked_o = blocked_q[c][sel_stream_i[StrW-1:0]];
-      end
-    end
+    stream_count_o   = sel_there ? count_q[sel_cl][sel_stream_i[StrW-1:0]] : '0;
+    stream_blocked_o = sel_there && blocked_q[sel_cl][sel_stream_i[StrW-1:0]];
   end
   assign pd_count_o = pd_count_q[sel_slot_i];
   assign pd_last_o  = pd_last_q[sel_slot_i];
-  assign alarm_o    = (|new_q) || (|pd_new_q);
-
-  // A stream is blocked by a bad key of its own only.
-  for (genvar c = 0; c < NumClients; c++) begin : g_client_asserts
-    for (genvar s = 0; s < NumStreams; s++) begin : g_asserts
-      logic mine;
-      always_comb begin
-        mine = 1'b0;
-        for (int unsigned l = 0; l < Lanes; l++) begin
-          mine |= bad_q[l] && client_q[l] == ClientW'(c) && stream_q[l] == StrW'(s);
-        end
-      end
-      `TPT_ASSERT(OwnFault_A, !hit[c][s] || mine)
-    end
-  end
+  assign alarm_o    = stream_alarm_q || pd_alarm_q;
 
 endmodule

@@ -257,7 +257,7 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         1 => client.clone().prop_map(|client| Step::ClientReset { client }),
         1 => prop_oneof![Just(0u16), 20u16..3000].prop_map(Step::FenceTime),
         1 => (0u8..4).prop_map(|pattern| Step::Completions { pattern }),
-        2 => (client, 0u8..16)
+        1 => (client, 0u8..16)
             .prop_map(|(client, stream)| Step::ClearStream { client, stream }),
         6 => prop_oneof![1u16..30, 1u16..1500].prop_map(Step::Run),
         1 => any::<bool>().prop_map(|reset| Step::Restart { reset }),
