@@ -187,7 +187,8 @@ struct Pythia {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// What is attacked: the cache of entries, that of table lines, the directory, both ends of a
-    /// covert channel; contention is only measured; uniform is the latency of refusals.
+    /// covert channel; contention is only measured; twins are units that differ in what the victim
+    /// does; uniform is the latency of refusals.
     #[arg(long, value_parser = tpt::pythia::Target::NAMES, default_value = "all")]
     target: String,
     /// Without partitions, with them, or both.

@@ -52,6 +52,13 @@ fn every_attack_works_without_partitions_and_none_with_them() {
     for name in ["port", "arbiter", "fence"] {
         assert_eq!(attack(&report, name, true)["verdict"], "measured");
     }
+    let twins = report["twins"].as_array().expect("twins");
+    let different = |twin: &Value| twin["different"].as_u64().expect("a number");
+    assert_eq!(twins.len(), 2);
+    assert!(
+        different(&twins[0]) > 0 && different(&twins[1]) == 0,
+        "{text}"
+    );
     assert_eq!(report["refusals"]["uniform"], true, "{text}");
     assert_eq!(report["refusals"]["accepted_unchanged"], true, "{text}");
 }

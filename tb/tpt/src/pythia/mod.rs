@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use anyhow::{bail, Context as _, Result};
 use serde_json::{json, Value};
-use tpt_golden::types::{Status, Syndrome};
+use tpt_golden::types::{Command, Status, Syndrome};
 use tpt_verilated::Config;
 
 mod attack;
@@ -23,6 +23,7 @@ mod contention;
 mod covert;
 pub mod rule;
 mod stage;
+mod twins;
 mod uniform;
 
 use crate::cli::{Exit, Output};
@@ -91,6 +92,13 @@ pub enum PythiaError {
     },
 }
 
+impl PythiaError {
+    fn command(command: &Command, status: Status) -> anyhow::Error {
+        let op = command.op;
+        Self::Command { op, status }.into()
+    }
+}
+
 /// What is attacked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -104,28 +112,32 @@ pub enum Target {
     Covert,
     /// Contention, which is only measured.
     Contention,
+    /// Units that differ in what the victim does.
+    Twins,
     /// Latency of refusals.
     Uniform,
 }
 
 impl Target {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Mpt,
         Self::Mtt,
         Self::Dir,
         Self::Covert,
         Self::Contention,
+        Self::Twins,
         Self::Uniform,
     ];
     /// Names for [`Target::named`].
-    pub const NAMES: [&'static str; 7] = [
+    pub const NAMES: [&'static str; 8] = [
         "all",
         "mpt",
         "mtt",
         "dir",
         "covert",
         "contention",
+        "twins",
         "uniform",
     ];
 
@@ -279,32 +291,33 @@ fn attacks(target: Target) -> Vec<Attack> {
             ("arbiter", Open, contention::arbiter),
             ("fence", Open, contention::fence),
         ],
-        Target::Uniform => Vec::new(),
+        Target::Twins | Target::Uniform => Vec::new(),
     }
 }
 
-/// Runs an attack without and with partitions, at the same time.
-fn both(attack: Attack, setup: Setup, sides: &[bool], plan: &Plan) -> Result<Vec<Row>> {
-    let (name, wanted, attempt) = attack;
-    let run = |isolated: bool| -> Result<Row> {
+/// Does something without and with partitions, at the same time.
+fn both<T: Send>(
+    name: &str,
+    setup: Setup,
+    sides: &[bool],
+    run: impl Fn(Setup) -> Result<T> + Sync,
+) -> Result<Vec<(bool, T)>> {
+    let one = |isolated: bool| -> Result<(bool, T)> {
         let side = if isolated { "on" } else { "off" };
-        let found = attempt(Setup { isolated, ..setup }, plan)
-            .with_context(|| format!("{name}, isolation {side}"))?;
-        Ok(Row {
-            name,
+        let ended = run(Setup { isolated, ..setup });
+        Ok((
             isolated,
-            wanted,
-            found,
-        })
+            ended.with_context(|| format!("{name}, isolation {side}"))?,
+        ))
     };
     std::thread::scope(|scope| {
-        let run = &run;
+        let one = &one;
         let threads: Vec<_> = sides
             .iter()
-            .map(|side| scope.spawn(move || run(*side)))
+            .map(|side| scope.spawn(move || one(*side)))
             .collect();
         let ended = threads.into_iter().map(|thread| match thread.join() {
-            Ok(row) => row,
+            Ok(result) => result,
             Err(panic) => std::panic::resume_unwind(panic),
         });
         ended.collect()
@@ -335,15 +348,32 @@ pub fn pythia(options: &Options) -> Result<Exit> {
         isolated: false,
         refusal_time: 0,
     };
+    let say = |name: &str| {
+        let seconds = start.elapsed().as_secs();
+        let _ = writeln!(std::io::stderr(), "pythia: {name} ({seconds} s)");
+    };
     let mut rows = Vec::new();
+    let mut twins = Vec::new();
     let mut refusals = None;
     for target in &options.targets {
-        for attack in attacks(*target) {
-            let seconds = start.elapsed().as_secs();
-            let _ = writeln!(std::io::stderr(), "pythia: {} ({seconds} s)", attack.0);
-            rows.extend(both(attack, setup, &options.sides, &plan)?);
+        for (name, wanted, attempt) in attacks(*target) {
+            say(name);
+            let found = both(name, setup, &options.sides, |setup| attempt(setup, &plan))?;
+            rows.extend(found.into_iter().map(|(isolated, found)| Row {
+                name,
+                isolated,
+                wanted,
+                found,
+            }));
+        }
+        if *target == Target::Twins {
+            say("twins");
+            twins = both("twins", setup, &options.sides, |setup| {
+                twins::run(setup, &plan)
+            })?;
         }
         if *target == Target::Uniform {
+            say("uniform");
             let report = uniform::run(setup, &plan).context("latency of refusals")?;
             refusals = Some(report);
         }
@@ -365,6 +395,13 @@ pub fn pythia(options: &Options) -> Result<Exit> {
         text += "kinds: different observations; 1 means that there was nothing to see\n";
     }
     let mut failed = rows.iter().filter(|row| !row.is_good()).count();
+    if !twins.is_empty() {
+        text.push('\n');
+    }
+    for (isolated, compared) in &twins {
+        text += &compared.text(*isolated);
+        failed += usize::from(!compared.is_good(*isolated));
+    }
     if let Some(report) = &refusals {
         text += &report.text();
         failed += usize::from(!report.is_uniform()) + usize::from(!report.is_free());
@@ -385,6 +422,7 @@ pub fn pythia(options: &Options) -> Result<Exit> {
             "memory_latency": stage::MEMORY,
             "training": plan.training,
             "attacks": rows.iter().map(Row::json).collect::<Vec<_>>(),
+            "twins": twins.iter().map(|(on, twins)| twins.json(*on)).collect::<Vec<_>>(),
             "refusals": refusals.as_ref().map(uniform::Report::json),
             "failed": failed,
         });

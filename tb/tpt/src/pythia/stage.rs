@@ -179,11 +179,7 @@ impl Stage {
         let completion = self.rig.command(command, extra)?;
         match completion.status {
             Status::Ok => Ok(completion),
-            status => Err(PythiaError::Command {
-                op: command.op,
-                status,
-            }
-            .into()),
+            status => Err(PythiaError::command(&command, status)),
         }
     }
 

@@ -218,13 +218,7 @@ fn window(stage: &mut Stage) -> Result<(Mr, Request)> {
         .bind_command(&window, &mr, Access::REMOTE_READ, range);
     match stage.rig.bind(&mut window, command)? {
         Status::Ok => {}
-        status => {
-            return Err(PythiaError::Command {
-                op: command.op,
-                status,
-            }
-            .into())
-        }
+        status => return Err(PythiaError::command(&command, status)),
     }
     let request = Request {
         stream: Tenant::A.stream(),

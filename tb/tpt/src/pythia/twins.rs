@@ -1,0 +1,300 @@
+// Copyright OpenTPT contributors.
+// SPDX-License-Identifier: Apache-2.0
+
+//! Twins: two units that do the same, but for what one tenant does.
+//!
+//! No attacker has a twin of his unit; this says more than an attack can. Both units are made alike.
+//! In one of them the victim does something in its slots: requests of every kind, good and refused,
+//! short and long, many at once, through both clients, and registrations. In the other one it rests.
+//! Then the attacker sends random requests of every kind, the same in both, one at a time. With
+//! partitions every latency has to be the same in both units, to the clock: then nothing that the
+//! victim has done can be seen in it.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use serde_json::{json, Value};
+use tpt_bench::rig::{Mr, Spec};
+use tpt_bench::rng::Rng;
+use tpt_bench::CommandExtra;
+use tpt_golden::mtt::Table;
+use tpt_golden::types::{
+    flag, Access, CmdOp, Command, Key, Op, Request, Status, LEVEL_FLAT, LEVEL_INLINE,
+};
+
+use super::stage::{latency, read, Setup, Stage, Tenant, LOCAL, PAGE, REMOTE};
+use super::{Plan, PythiaError};
+
+/// Entries of the table of regions.
+const TABLE: u32 = 256;
+/// Clocks in which the victim is at work.
+const SLOT: u64 = 3000;
+/// So many trials of an attack are one slot.
+const SLOW: u64 = 20;
+/// But no fewer than this.
+const LEAST: u64 = 50;
+/// Requests of the victim in a slot, at most.
+const ACTS: u64 = 8;
+/// Requests of the attacker behind each.
+const LOOKS: u64 = 16;
+/// Pages of the longest request.
+const LONG: u64 = 40;
+
+/// What a tenant has.
+struct Holdings {
+    tenant: Tenant,
+    inline: Vec<Mr>,
+    flat: Mr,
+    tree: Mr,
+    window: Request,
+    /// To be registered and ended.
+    spare: (Spec, Table),
+}
+
+impl Holdings {
+    fn new(stage: &mut Stage, tenant: Tenant) -> Result<Self> {
+        let inline = (0..48).map(|_| stage.register(tenant, 1, LEVEL_INLINE));
+        let inline = inline.collect::<Result<Vec<_>>>()?;
+        let flat = stage.register(tenant, 2048, LEVEL_FLAT)?;
+        let tree = stage.register(tenant, 1 << 16, 3)?;
+        let mut window = stage.rig.alloc_mw(tenant.pd(), flag::MW2)?;
+        let range = flat.spec.start..flat.spec.start + flat.spec.length;
+        let command = stage
+            .rig
+            .bind_command(&window, &flat, Access::REMOTE_READ, range);
+        match stage.rig.bind(&mut window, command)? {
+            Status::Ok => {}
+            status => return Err(PythiaError::command(&command, status)),
+        }
+        let window = Request {
+            stream: tenant.stream(),
+            ..window.request(Op::RemoteRead, flat.spec.start, 64)
+        };
+        let spec = stage.spec(tenant, 8, 1, Access::NONE);
+        let table = stage.rig.build_table(&spec);
+        Ok(Self {
+            tenant,
+            inline,
+            flat,
+            tree,
+            window,
+            spare: (spec, table),
+        })
+    }
+
+    /// A random request of this tenant, and its client. It may use keys of the other one, in vain.
+    fn draw(&self, other: &Self, rng: &mut Rng, bad_field: u32) -> (usize, Request) {
+        let inline = &self.inline[rng.below(self.inline.len() as u64) as usize];
+        let one = read(self.tenant, inline, 0);
+        let flat = read(self.tenant, &self.flat, rng.below(2048 - LONG));
+        let tree = read(self.tenant, &self.tree, rng.below(1 << 16));
+        let theirs = &other.inline[rng.below(other.inline.len() as u64) as usize];
+        let request = match rng.below(16) {
+            0..=3 => one,
+            4..=5 => flat,
+            6..=8 => tree,
+            9 => Request {
+                len: ((1 + rng.below(LONG)) * PAGE) as u32,
+                ..flat
+            },
+            10 => self.window,
+            11 => Request {
+                op: Op::RemoteAtomic.code(),
+                len: 8,
+                ..one
+            },
+            12 => Request {
+                key: Key::new(one.key.field(), one.key.tag() ^ 1),
+                ..one
+            },
+            13 => Request {
+                key: theirs.rkey,
+                va: theirs.spec.start,
+                ..one
+            },
+            14 => Request {
+                key: Key::new(bad_field, 1),
+                ..one
+            },
+            _ => {
+                let local = Request {
+                    op: Op::LocalRead.code(),
+                    key: self.flat.lkey,
+                    ..flat
+                };
+                return (LOCAL, local);
+            }
+        };
+        (REMOTE, request)
+    }
+}
+
+/// A unit and its tenants.
+struct Twin {
+    stage: Stage,
+    a: Holdings,
+    b: Holdings,
+    bad_field: u32,
+}
+
+impl Twin {
+    fn new(setup: Setup) -> Result<Self> {
+        let mut stage = Stage::new(&Setup {
+            table: TABLE,
+            ..setup
+        })?;
+        let a = Holdings::new(&mut stage, Tenant::A)?;
+        let b = Holdings::new(&mut stage, Tenant::B)?;
+        let bad_field = stage.remote_field(TABLE + 1);
+        Ok(Self {
+            stage,
+            a,
+            b,
+            bad_field,
+        })
+    }
+
+    /// What the victim does in its slot.
+    fn act(&mut self, rng: &mut Rng) -> Result<()> {
+        if rng.chance(1, 4) {
+            let (spec, table) = &self.b.spare;
+            let made = self.stage.register_table(spec, table)?;
+            let request = Request {
+                key: made.rkey,
+                va: spec.start,
+                ..self.b.window
+            };
+            self.stage.latency(request)?;
+            let command = Command {
+                id: self.stage.rig.id(),
+                op: CmdOp::DeregMr.code(),
+                key: made.lkey,
+                pd: spec.pd,
+                ..Command::default()
+            };
+            self.stage.command(command, CommandExtra::default())?;
+        }
+        for _ in 0..=rng.below(ACTS) {
+            let (client, mut request) = self.b.draw(&self.a, rng, self.bad_field);
+            // On some streams of its own, so that several are inside at once.
+            request.stream = 8 + rng.below(4) as u8;
+            self.stage.rig.bench.issue(client, request);
+        }
+        self.stage.rig.wait_idle()?;
+        while self.stage.rig.bench.poll().is_some() {}
+        Ok(())
+    }
+
+    fn look(&mut self, client: usize, request: Request) -> Result<u32> {
+        let outcome = self.stage.access(client, request)?;
+        // Nothing is under way when the next one comes.
+        self.stage.rig.wait_idle()?;
+        Ok(latency(&outcome))
+    }
+}
+
+/// One comparison of twins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// Slots.
+    pub slots: u64,
+    /// Latencies that were compared.
+    pub latencies: u64,
+    /// Of them not the same.
+    pub different: u64,
+    /// The first of them.
+    pub first: Option<String>,
+}
+
+impl Compared {
+    /// With partitions nothing may differ; without them something has to.
+    pub fn is_good(&self, isolated: bool) -> bool {
+        self.latencies > 0 && (self.different == 0) == isolated
+    }
+
+    /// For people.
+    pub fn text(&self, isolated: bool) -> String {
+        let mut text = format!(
+            "twins, isolation {}: after {} slots {} latencies of the attacker, {} not the same as \
+             where the victim rests: {}\n",
+            if isolated { "on" } else { "off" },
+            self.slots,
+            self.latencies,
+            self.different,
+            match (self.is_good(isolated), isolated) {
+                (true, _) => "pass",
+                (false, true) => "LEAKS",
+                (false, false) => "SHOWS NOTHING",
+            }
+        );
+        if let (true, Some(first)) = (isolated, &self.first) {
+            let _ = writeln!(text, "  {first}");
+        }
+        text
+    }
+
+    /// For machines.
+    pub fn json(&self, isolated: bool) -> Value {
+        json!({
+            "isolated": isolated,
+            "slots": self.slots,
+            "latencies": self.latencies,
+            "different": self.different,
+            "first": self.first,
+            "good": self.is_good(isolated),
+        })
+    }
+}
+
+/// Compares twins.
+pub fn run(setup: Setup, plan: &Plan) -> Result<Compared> {
+    let mut busy = Twin::new(setup)?;
+    let mut rests = Twin::new(setup)?;
+    let mut acts = Rng::new(plan.seed ^ 0x6163_7473);
+    let mut looks = Rng::new(plan.seed ^ 0x6c6f_6f6b);
+    let mut compared = Compared {
+        slots: plan.trials.div_ceil(SLOW).max(LEAST),
+        ..Compared::default()
+    };
+    for slot in 0..compared.slots {
+        let ends = [&busy, &rests].map(|twin| twin.stage.rig.bench.clock() + SLOT);
+        busy.act(&mut acts)?;
+        busy.stage.wait_until(ends[0], SLOT)?;
+        rests.stage.wait_until(ends[1], SLOT)?;
+        for _ in 0..LOOKS {
+            let (client, request) = busy.a.draw(&busy.b, &mut looks, busy.bad_field);
+            let here = busy.look(client, request)?;
+            let there = rests.look(client, request)?;
+            compared.latencies += 1;
+            if here != there {
+                compared.different += 1;
+                let text = || format!("slot {slot}: {here} instead of {there} clocks: {request:?}");
+                compared.first.get_or_insert_with(text);
+            }
+        }
+    }
+    Ok(compared)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_single_difference_is_told() {
+        let of = |different, first: Option<&str>| Compared {
+            slots: 1,
+            latencies: 16,
+            different,
+            first: first.map(str::to_owned),
+        };
+        assert!(of(0, None).is_good(true) && !of(0, None).is_good(false));
+        assert!(of(0, None).text(false).ends_with("SHOWS NOTHING\n"));
+        let lie = of(1, Some("slot 0: 18 instead of 17 clocks"));
+        assert!(lie.is_good(false) && !lie.is_good(true));
+        let text = lie.text(true);
+        assert!(text.contains("LEAKS\n  slot 0: 18 instead"), "{text}");
+        assert_eq!(lie.json(true)["good"], false);
+        assert!(!Compared::default().is_good(true));
+    }
+}
