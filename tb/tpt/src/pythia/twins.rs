@@ -10,6 +10,7 @@
 //! partitions every latency has to be the same in both units, to the clock: then nothing that the
 //! victim has done can be seen in it.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anyhow::Result;
@@ -39,6 +40,9 @@ const ACTS: u64 = 8;
 const LOOKS: u64 = 16;
 /// Pages of the longest request.
 const LONG: u64 = 40;
+
+/// What a request is, its client, and itself.
+type Drawn = (&'static str, usize, Request);
 
 /// What a tenant has.
 struct Holdings {
@@ -82,50 +86,45 @@ impl Holdings {
         })
     }
 
-    /// A random request of this tenant, and its client. It may use keys of the other one, in vain.
-    fn draw(&self, other: &Self, rng: &mut Rng, bad_field: u32) -> (usize, Request) {
+    /// A random request of this tenant: what it is, its client, and itself. It may use keys of the
+    /// other one, in vain.
+    fn draw(&self, other: &Self, rng: &mut Rng, bad_field: u32) -> Drawn {
         let inline = &self.inline[rng.below(self.inline.len() as u64) as usize];
         let one = read(self.tenant, inline, 0);
         let flat = read(self.tenant, &self.flat, rng.below(2048 - LONG));
         let tree = read(self.tenant, &self.tree, rng.below(1 << 16));
         let theirs = &other.inline[rng.below(other.inline.len() as u64) as usize];
-        let request = match rng.below(16) {
-            0..=3 => one,
-            4..=5 => flat,
-            6..=8 => tree,
-            9 => Request {
-                len: ((1 + rng.below(LONG)) * PAGE) as u32,
-                ..flat
-            },
-            10 => self.window,
-            11 => Request {
-                op: Op::RemoteAtomic.code(),
-                len: 8,
-                ..one
-            },
-            12 => Request {
-                key: Key::new(one.key.field(), one.key.tag() ^ 1),
-                ..one
-            },
-            13 => Request {
-                key: theirs.rkey,
-                va: theirs.spec.start,
-                ..one
-            },
-            14 => Request {
-                key: Key::new(bad_field, 1),
-                ..one
-            },
+        let (what, request) = match rng.below(16) {
+            0..=3 => ("no table", one),
+            4..=5 => ("flat table", flat),
+            6..=8 => ("table of three levels", tree),
+            9 => {
+                let len = ((1 + rng.below(LONG)) * PAGE) as u32;
+                ("many pages", Request { len, ..flat })
+            }
+            10 => ("window", self.window),
+            11 => {
+                let op = Op::RemoteAtomic.code();
+                ("atomic", Request { op, len: 8, ..one })
+            }
+            12 => {
+                let key = Key::new(one.key.field(), one.key.tag() ^ 1);
+                ("wrong tag", Request { key, ..one })
+            }
+            13 => {
+                let (key, va) = (theirs.rkey, theirs.spec.start);
+                ("key of the other", Request { key, va, ..one })
+            }
+            14 => {
+                let key = Key::new(bad_field, 1);
+                ("no such index", Request { key, ..one })
+            }
             _ => {
-                let local = Request {
-                    op: Op::LocalRead.code(),
-                    key: self.flat.lkey,
-                    ..flat
-                };
-                return (LOCAL, local);
+                let (op, key) = (Op::LocalRead.code(), self.flat.lkey);
+                return ("local", LOCAL, Request { op, key, ..flat });
             }
         };
-        (REMOTE, request)
+        (what, REMOTE, request)
     }
 }
 
@@ -175,7 +174,7 @@ impl Twin {
             self.stage.command(command, CommandExtra::default())?;
         }
         for _ in 0..=rng.below(ACTS) {
-            let (client, mut request) = self.b.draw(&self.a, rng, self.bad_field);
+            let (_, client, mut request) = self.b.draw(&self.a, rng, self.bad_field);
             // On some streams of its own, so that several are inside at once.
             request.stream = 8 + rng.below(4) as u8;
             self.stage.rig.bench.issue(client, request);
@@ -202,8 +201,8 @@ pub struct Compared {
     pub latencies: u64,
     /// Of them not the same.
     pub different: u64,
-    /// The first of them.
-    pub first: Option<String>,
+    /// What these were of, and how much longer they took than where the victim rests: how often.
+    pub kinds: BTreeMap<(&'static str, i64), u64>,
 }
 
 impl Compared {
@@ -227,8 +226,10 @@ impl Compared {
                 (false, false) => "SHOWS NOTHING",
             }
         );
-        if let (true, Some(first)) = (isolated, &self.first) {
-            let _ = writeln!(text, "  {first}");
+        if isolated {
+            for ((what, clocks), count) in &self.kinds {
+                let _ = writeln!(text, "  {what}: {clocks:+} clocks, {count} times");
+            }
         }
         text
     }
@@ -240,7 +241,9 @@ impl Compared {
             "slots": self.slots,
             "latencies": self.latencies,
             "different": self.different,
-            "first": self.first,
+            "kinds": self.kinds.iter().map(|((what, clocks), count)| {
+                json!({"request": what, "clocks": clocks, "times": count})
+            }).collect::<Vec<_>>(),
             "good": self.is_good(isolated),
         })
     }
@@ -256,20 +259,20 @@ pub fn run(setup: Setup, plan: &Plan) -> Result<Compared> {
         slots: plan.trials.div_ceil(SLOW).max(LEAST),
         ..Compared::default()
     };
-    for slot in 0..compared.slots {
+    for _ in 0..compared.slots {
         let ends = [&busy, &rests].map(|twin| twin.stage.rig.bench.clock() + SLOT);
         busy.act(&mut acts)?;
         busy.stage.wait_until(ends[0], SLOT)?;
         rests.stage.wait_until(ends[1], SLOT)?;
         for _ in 0..LOOKS {
-            let (client, request) = busy.a.draw(&busy.b, &mut looks, busy.bad_field);
+            let (what, client, request) = busy.a.draw(&busy.b, &mut looks, busy.bad_field);
             let here = busy.look(client, request)?;
             let there = rests.look(client, request)?;
             compared.latencies += 1;
             if here != there {
                 compared.different += 1;
-                let text = || format!("slot {slot}: {here} instead of {there} clocks: {request:?}");
-                compared.first.get_or_insert_with(text);
+                let more = i64::from(here) - i64::from(there);
+                *compared.kinds.entry((what, more)).or_default() += 1;
             }
         }
     }
@@ -282,18 +285,24 @@ mod tests {
 
     #[test]
     fn a_single_difference_is_told() {
-        let of = |different, first: Option<&str>| Compared {
+        let same = Compared {
             slots: 1,
             latencies: 16,
-            different,
-            first: first.map(str::to_owned),
+            ..Compared::default()
         };
-        assert!(of(0, None).is_good(true) && !of(0, None).is_good(false));
-        assert!(of(0, None).text(false).ends_with("SHOWS NOTHING\n"));
-        let lie = of(1, Some("slot 0: 18 instead of 17 clocks"));
+        assert!(same.is_good(true) && !same.is_good(false));
+        assert!(same.text(false).ends_with("SHOWS NOTHING\n"));
+        let lie = Compared {
+            different: 1,
+            kinds: BTreeMap::from([(("window", -1), 1)]),
+            ..same
+        };
         assert!(lie.is_good(false) && !lie.is_good(true));
         let text = lie.text(true);
-        assert!(text.contains("LEAKS\n  slot 0: 18 instead"), "{text}");
+        assert!(
+            text.ends_with("LEAKS\n  window: -1 clocks, 1 times\n"),
+            "{text}"
+        );
         assert_eq!(lie.json(true)["good"], false);
         assert!(!Compared::default().is_good(true));
     }
