@@ -30,6 +30,7 @@ use crate::cli::{Exit, Output};
 use attack::Found;
 use rule::{Score, FULL};
 use stage::Setup;
+use twins::Compared;
 
 /// Trials with `--quick`.
 pub const QUICK: u64 = 400;
@@ -368,9 +369,11 @@ pub fn pythia(options: &Options) -> Result<Exit> {
         }
         if *target == Target::Twins {
             say("twins");
-            twins = both("twins", setup, &options.sides, |setup| {
+            let sides = both("twins", setup, &options.sides, |setup| {
                 twins::run(setup, &plan)
             })?;
+            let flat = |(on, two): (bool, [Compared; 2])| two.map(|twins| (on, twins));
+            twins = sides.into_iter().flat_map(flat).collect();
         }
         if *target == Target::Uniform {
             say("uniform");

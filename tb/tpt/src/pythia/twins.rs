@@ -9,6 +9,9 @@
 //! Then the attacker sends random requests of every kind, the same in both, one at a time. With
 //! partitions every latency has to be the same in both units, to the clock: then nothing that the
 //! victim has done can be seen in it.
+//!
+//! The same with several requests of the attacker at once, on several streams and both clients, is
+//! only measured: then it also asks the arbiters, which remember whom they have served last.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -37,7 +40,9 @@ const LEAST: u64 = 50;
 /// Requests of the victim in a slot, at most.
 const ACTS: u64 = 8;
 /// Requests of the attacker behind each.
-const LOOKS: u64 = 16;
+const LOOKS: usize = 16;
+/// Requests at once, where there are several.
+const BURST: usize = 4;
 /// Pages of the longest request.
 const LONG: u64 = 40;
 
@@ -184,17 +189,25 @@ impl Twin {
         Ok(())
     }
 
-    fn look(&mut self, client: usize, request: Request) -> Result<u32> {
-        let outcome = self.stage.access(client, request)?;
-        // Nothing is under way when the next one comes.
+    /// Sends these at once, and waits until nothing is under way.
+    fn look(&mut self, requests: &[Drawn]) -> Result<Vec<u32>> {
+        let bench = &mut self.stage.rig.bench;
+        for (_, client, request) in requests {
+            bench.issue(*client, *request);
+        }
         self.stage.rig.wait_idle()?;
-        Ok(latency(&outcome))
+        let bench = &mut self.stage.rig.bench;
+        let mut outcomes: Vec<_> = std::iter::from_fn(|| bench.poll()).collect();
+        outcomes.sort_by_key(|outcome| outcome.ticket);
+        Ok(outcomes.iter().map(latency).collect())
     }
 }
 
 /// One comparison of twins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
+    /// The attacker sends several requests at once: this is not judged.
+    pub burst: bool,
     /// Slots.
     pub slots: u64,
     /// Latencies that were compared.
@@ -208,25 +221,27 @@ pub struct Compared {
 impl Compared {
     /// With partitions nothing may differ; without them something has to.
     pub fn is_good(&self, isolated: bool) -> bool {
-        self.latencies > 0 && (self.different == 0) == isolated
+        self.burst || (self.latencies > 0 && (self.different == 0) == isolated)
     }
 
     /// For people.
     pub fn text(&self, isolated: bool) -> String {
         let mut text = format!(
-            "twins, isolation {}: after {} slots {} latencies of the attacker, {} not the same as \
-             where the victim rests: {}\n",
+            "twins, isolation {}, {}: after {} slots {} latencies of the attacker, {} not the same \
+             as where the victim rests: {}\n",
             if isolated { "on" } else { "off" },
+            if self.burst { "several at once" } else { "one at a time" },
             self.slots,
             self.latencies,
             self.different,
-            match (self.is_good(isolated), isolated) {
-                (true, _) => "pass",
-                (false, true) => "LEAKS",
-                (false, false) => "SHOWS NOTHING",
+            match (self.burst, self.is_good(isolated), isolated) {
+                (true, ..) => "measured",
+                (_, true, _) => "pass",
+                (_, false, true) => "LEAKS",
+                (_, false, false) => "SHOWS NOTHING",
             }
         );
-        if isolated {
+        if isolated && !self.burst {
             for ((what, clocks), count) in &self.kinds {
                 let _ = writeln!(text, "  {what}: {clocks:+} clocks, {count} times");
             }
@@ -238,6 +253,7 @@ impl Compared {
     pub fn json(&self, isolated: bool) -> Value {
         json!({
             "isolated": isolated,
+            "burst": self.burst,
             "slots": self.slots,
             "latencies": self.latencies,
             "different": self.different,
@@ -249,13 +265,14 @@ impl Compared {
     }
 }
 
-/// Compares twins.
-pub fn run(setup: Setup, plan: &Plan) -> Result<Compared> {
+fn compare(setup: Setup, plan: &Plan, burst: bool) -> Result<Compared> {
     let mut busy = Twin::new(setup)?;
     let mut rests = Twin::new(setup)?;
     let mut acts = Rng::new(plan.seed ^ 0x6163_7473);
     let mut looks = Rng::new(plan.seed ^ 0x6c6f_6f6b);
+    let at_once = if burst { BURST } else { 1 };
     let mut compared = Compared {
+        burst,
         slots: plan.trials.div_ceil(SLOW).max(LEAST),
         ..Compared::default()
     };
@@ -264,19 +281,31 @@ pub fn run(setup: Setup, plan: &Plan) -> Result<Compared> {
         busy.act(&mut acts)?;
         busy.stage.wait_until(ends[0], SLOT)?;
         rests.stage.wait_until(ends[1], SLOT)?;
-        for _ in 0..LOOKS {
-            let (what, client, request) = busy.a.draw(&busy.b, &mut looks, busy.bad_field);
-            let here = busy.look(client, request)?;
-            let there = rests.look(client, request)?;
-            compared.latencies += 1;
-            if here != there {
-                compared.different += 1;
-                let more = i64::from(here) - i64::from(there);
-                *compared.kinds.entry((what, more)).or_default() += 1;
+        for _ in 0..LOOKS / at_once {
+            let draw = |n: usize| {
+                let mut drawn = busy.a.draw(&busy.b, &mut looks, busy.bad_field);
+                // Streams of its own, so that none waits for another one.
+                drawn.2.stream += 2 * (n as u8);
+                drawn
+            };
+            let requests: Vec<Drawn> = (0..at_once).map(draw).collect();
+            let (here, there) = (busy.look(&requests)?, rests.look(&requests)?);
+            for ((what, ..), (here, there)) in requests.iter().zip(here.iter().zip(&there)) {
+                compared.latencies += 1;
+                if here != there {
+                    compared.different += 1;
+                    let more = i64::from(*here) - i64::from(*there);
+                    *compared.kinds.entry((what, more)).or_default() += 1;
+                }
             }
         }
     }
     Ok(compared)
+}
+
+/// Compares twins: with requests of the attacker one at a time, and with several at once.
+pub fn run(setup: Setup, plan: &Plan) -> Result<[Compared; 2]> {
+    Ok([compare(setup, plan, false)?, compare(setup, plan, true)?])
 }
 
 #[cfg(test)]
