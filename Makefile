@@ -22,6 +22,8 @@ MUTANTS ?= 4
 MUTATIONS ?= 500
 # Faults of `make faults`.
 FAULTS ?= 10000
+# Trials of each attack of `make pythia`.
+TRIALS ?= 10000
 # Length of `make soak`; numbers of the episodes of `make soak` and `make campaign`; how many at a
 # time.
 MINUTES ?= 10
@@ -101,6 +103,16 @@ faults: build ## 10,000 faults in memory, its port, hosts and clients (FAULTS=10
 faults-quick: build ## the same with 500 of them
 	@mkdir -p build
 	$(TPT) faults --config small --count 500 --seed $(SEED) --json build/faults-quick.json
+
+.PHONY: pythia
+pythia: build ## timing attacks between tenants, without and with partitions (TRIALS=10000 SEED=1)
+	@mkdir -p build
+	$(TPT) pythia --config small --trials $(TRIALS) --seed $(SEED) --json build/pythia.json
+
+.PHONY: pythia-quick
+pythia-quick: build ## the same with 400 trials of each
+	@mkdir -p build
+	$(TPT) pythia --config small --quick --seed $(SEED) --json build/pythia-quick.json
 
 .PHONY: soak
 soak: build ## random episodes in every configuration, all judged (MINUTES=10)

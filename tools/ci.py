@@ -64,6 +64,7 @@ STEPS = [
     Step("run", ["make", "--no-print-directory", "run"], 600),
     Step("board", ["make", "--no-print-directory", "board-sim"], 300),
     Step("faults", ["make", "--no-print-directory", "faults-quick"], 300),
+    Step("pythia", ["make", "--no-print-directory", "pythia-quick"], 300),
     Step("bench", ["make", "--no-print-directory", "bench-quick"], 180),
     # These two need no models.
     Step("clippy", ["make", "--no-print-directory", "clippy"], 900, TPT_CONFIGS="small",

@@ -930,7 +930,7 @@ fn tables(configs: &[Config], models: &[Model], board: &Board) -> String {
         writeln!(
             text,
             "    ({:?}, Sizes {{ clients: {}, lanes: {}, contexts: {}, mpt_sets: {}, mpt_ways: {}, mtt_sets: {}, \
-             mtt_ways: {}, axi_bytes: {}, max_levels: {}, queues: {}, checked: {}, \
+             mtt_ways: {}, dir_sets: {}, axi_bytes: {}, max_levels: {}, queues: {}, checked: {}, \
              fault_slots: {}, host_windows: {}, partitions: {}, guess_alarm: {}, \
              refusal_time: {}, fences: {}, built: {} }}),",
             config.name,
@@ -941,6 +941,7 @@ fn tables(configs: &[Config], models: &[Model], board: &Board) -> String {
             config.get("MptWays"),
             config.get("MttSets"),
             config.get("MttWays"),
+            config.get("DirSets"),
             config.get("AxiDataW") / 8,
             config.get("MaxLevels"),
             config.get("CmdQueue") != 0,

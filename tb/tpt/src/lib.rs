@@ -26,6 +26,8 @@ pub mod input;
 #[cfg(feature = "rtl")]
 pub mod keys;
 pub mod machine;
+#[cfg(feature = "rtl")]
+pub mod pythia;
 pub mod report;
 #[cfg(feature = "rtl")]
 pub mod rtl;

@@ -42,6 +42,9 @@ enum What {
     /// Puts faults into memory, its port, hosts and clients, and says what became of each.
     #[cfg(feature = "rtl")]
     Faults(Faults),
+    /// Attacks one tenant from another by timing (Pythia), without and with partitions.
+    #[cfg(feature = "rtl")]
+    Pythia(Pythia),
     /// Runs random episodes, each judged in all that it does, until time or numbers end.
     #[cfg(feature = "rtl")]
     Soak(Soak),
@@ -166,6 +169,34 @@ struct Faults {
     /// Writes the report for machines to a file.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+}
+
+#[cfg(feature = "rtl")]
+#[derive(Debug, Args)]
+struct Pythia {
+    /// Configuration of the unit.
+    #[arg(long, value_parser = ["small", "default"], default_value = "small")]
+    config: String,
+    /// Trials of each attack [default: 10000, with --quick 400].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(20..=10_000_000))]
+    trials: Option<u64>,
+    /// Start of all random choices.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Fewer trials, and fewer samples of each refusal.
+    #[arg(long)]
+    quick: bool,
+    /// Writes the report for machines to a file.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// What is attacked: the cache of entries, that of table lines, the directory, both ends of a
+    /// covert channel; contention is only measured; twins are units that differ in what the victim
+    /// does; uniform is the latency of refusals.
+    #[arg(long, value_parser = tpt::pythia::Target::NAMES, default_value = "all")]
+    target: String,
+    /// Without partitions, with them, or both.
+    #[arg(long, value_parser = ["off", "on", "both"], default_value = "both")]
+    isolation: String,
 }
 
 #[cfg(feature = "rtl")]
@@ -373,6 +404,24 @@ fn faults(f: Faults) -> anyhow::Result<Exit> {
 }
 
 #[cfg(feature = "rtl")]
+fn pythia(p: Pythia) -> anyhow::Result<Exit> {
+    let default = if p.quick { tpt::pythia::QUICK } else { 10_000 };
+    tpt::pythia::pythia(&tpt::pythia::Options {
+        config: p.config.parse()?,
+        trials: p.trials.unwrap_or(default),
+        seed: p.seed,
+        quick: p.quick,
+        json: p.json,
+        targets: tpt::pythia::Target::named(&p.target).to_vec(),
+        sides: match &p.isolation[..] {
+            "off" => vec![false],
+            "on" => vec![true],
+            _ => vec![false, true],
+        },
+    })
+}
+
+#[cfg(feature = "rtl")]
 fn soak(s: Soak) -> anyhow::Result<Exit> {
     use std::time::Duration;
     if s.with_parent {
@@ -450,6 +499,8 @@ fn main() -> ExitCode {
         What::Bench(b) => bench(b),
         #[cfg(feature = "rtl")]
         What::Faults(f) => faults(f),
+        #[cfg(feature = "rtl")]
+        What::Pythia(p) => pythia(p),
         #[cfg(feature = "rtl")]
         What::Soak(s) => soak(s),
         #[cfg(feature = "rtl")]

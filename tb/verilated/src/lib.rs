@@ -195,6 +195,8 @@ pub struct Sizes {
     pub mtt_sets: u32,
     /// Ways of the MTT cache.
     pub mtt_ways: u32,
+    /// Sets of the directory, which is direct mapped.
+    pub dir_sets: u32,
     /// Bytes of one beat of the memory port; also of one MTT line.
     pub axi_bytes: u32,
     /// Deepest tree of table pages.
@@ -270,6 +272,7 @@ impl Config {
             mpt_ways: 0,
             mtt_sets: 0,
             mtt_ways: 0,
+            dir_sets: 0,
             axi_bytes: 0,
             max_levels: 0,
             queues: false,
