@@ -9,6 +9,8 @@
 /// * A look-up, a fill or the removal of a line changes tags, marks of use, data and the place of
 ///   the search for a victim in sets of its own partition only. Other passes are those of an
 ///   invalidation or a sweep: all they do to a set is to remove stored lines.
+/// * It looks for a victim with what its own set holds, and with the place of its own partition. It
+///   is repeated only if its own set was just written, or all of that is on its way.
 /// * A look-up hits exactly if its own set holds its key, joins exactly if that line is on its way,
 ///   and gets the data of that line. The line was brought in by a look-up of its own partition.
 /// * An invalidation has looked into its set of every partition before it is done.
@@ -23,6 +25,8 @@
 module cache_formal import tpt_pkg::*; #(
   parameter int unsigned NumCtx = 2,
   parameter int unsigned Ways   = 2,
+  parameter int unsigned Beats  = 1,
+  parameter int unsigned Guide  = 0,     // covers: what the user does is laid down in part
   localparam int unsigned Sets  = 8,
   localparam int unsigned KeyW  = 3,
   localparam int unsigned IndexW = 2,
@@ -46,9 +50,9 @@ module cache_formal import tpt_pkg::*; #(
   input logic              pay_i,
   input logic              p4_known_i,
   input logic [CtxW-1:0]   fill_pre_ctx_i,
-  input logic              fill_we_i,
+  input logic [Beats-1:0]  fill_we_i,
   input logic [CtxW-1:0]   fill_ctx_i,
-  input logic [DataW-1:0]  fill_data_i,
+  input logic [DataW/Beats-1:0] fill_data_i,
   input logic              fdone_valid_i,
   input logic [CtxW-1:0]   fdone_ctx_i,
   input logic              fdone_store_i,
@@ -81,7 +85,7 @@ module cache_formal import tpt_pkg::*; #(
   logic              inv_done, sweep_done, ev_hit, ev_miss, ev_evict;
   tpt_cache #(
     .NumCtx(NumCtx), .Sets(Sets), .Ways(Ways), .KeyW(KeyW), .IndexW(IndexW), .PayW(1), .AuxW(1),
-    .DataW(DataW), .Beats(1), .ErrW(1), .Parts(4)
+    .DataW(DataW), .Beats(Beats), .ErrW(1), .Parts(4)
   ) dut (
     .clk_i, .rst_ni, .ready_o(ready), .sub_valid_i, .sub_ctx_i, .sub_set_i(sub_set), .sub_key_i,
     .sub_aux_i, .pay_valid_i, .pay_ctx_i, .pay_bypass_i, .pay_probe_i, .pay_i, .p1_aux_o(p1_aux),
@@ -134,8 +138,9 @@ module cache_formal import tpt_pkg::*; #(
                                            ever_q[kill_ctx_i] &&
                                            !(sub_valid_i && sub_ctx_i == kill_ctx_i)))
   `TPT_ASSUME(FillAsked_A, !fdone_valid_i || use_q[fdone_ctx_i] == Reads)
-  `TPT_ASSUME(FillPre_A, !fill_we_i || fill_ctx_i == pre_q)
-  `TPT_ASSUME(FillData_A, !fdone_store_i || fill_we_i)
+  `TPT_ASSUME(BeatAsked_A, fill_we_i == '0 || use_q[fill_ctx_i] == Reads)
+  `TPT_ASSUME(FillPre_A, Beats > 1 || fill_we_i == '0 || fill_ctx_i == pre_q)
+  `TPT_ASSUME(FillData_A, Beats > 1 || !fdone_store_i || fill_we_i != '0)
   // Constants, and what is held until it is done.
   logic              inv_held_q, sweep_held_q, was_all_q;
   logic [SetW-1:0]   was_set_q, watch_q;
@@ -193,7 +198,9 @@ module cache_formal import tpt_pkg::*; #(
     assign used[s] = dut.u_used.mem[s];
     for (genvar w = 0; w < Ways; w++) begin : g_see_way
       assign tags[w][s] = dut.g_way[w].u_tag.mem[s];
-      assign data[w][s] = dut.g_beat[0].u_data.mem[w * Sets + s];
+      for (genvar b = 0; b < Beats; b++) begin : g_see_beat
+        assign data[w][s][b*DataW/Beats +: DataW/Beats] = dut.g_beat[b].u_data.mem[w * Sets + s];
+      end
     end
   end
   logic [NumCtx-1:0][SetW-1:0] ram_set;
@@ -202,7 +209,9 @@ module cache_formal import tpt_pkg::*; #(
     assign {ram_set[c], ram_key[c]} = dut.u_key.mem[c][SetW+KeyW:1];
     `TPT_ASSERT(Submitted_A, !ever_q[c] || (ram_set[c] == set_q[c] && ram_key[c] == key_q[c] &&
                 part_of(set_q[c], log_parts_i) == part_q[c]))
-    `TPT_ASSERT(Copy_A, !ever_q[c] || dut.g_inject.u_key.mem[c] == dut.u_key.mem[c])
+    if (Beats == 1) begin : g_copy
+      `TPT_ASSERT(Copy_A, !ever_q[c] || dut.g_inject.u_key.mem[c] == dut.u_key.mem[c])
+    end
     `TPT_ASSERT(Ever_A, ever_q[c] || use_q[c] == Out)
     `TPT_ASSERT(Use_A, use_q[c] <= Reads)
   end
@@ -316,10 +325,10 @@ module cache_formal import tpt_pkg::*; #(
   end
 
   logic            waits;        // a fill waits for its place in the pipeline
+  logic [CtxW-1:0] wait_ctx;
   logic [4:1]      stage;        // a pass of a context is there
   logic [4:1][2:0] kind;
   logic [4:1][CtxW-1:0] ctx;
-  assign waits = dut.g_inject.wait_q.valid && !dut.g_inject.act_q;
   assign kind  = {dut.p4_q.kind, dut.p3_q.kind, dut.p2_q.kind, dut.p1_q.kind};
   assign ctx   = {dut.p4_q.ctx, dut.p3_q.ctx, dut.p2_q.ctx, dut.p1_q.ctx};
   assign stage = {dut.p4_q.valid && kind[4] <= Kill, dut.p3_q.valid && kind[3] <= Kill,
@@ -333,10 +342,10 @@ module cache_formal import tpt_pkg::*; #(
       places   = 0;
       woken    = 0;
       kills    = 1'b0;
-      fills[c] = use_q[c] == Reads || (waits && 32'(dut.g_inject.wait_q.ctx) == c);
+      fills[c] = use_q[c] == Reads || (waits && 32'(wait_ctx) == c);
       if (use_q[c] != In) places = places + 1;
       if (kind_q[c] != None) places = places + 1;
-      if (waits && 32'(dut.g_inject.wait_q.ctx) == c) places = places + 1;
+      if (waits && 32'(wait_ctx) == c) places = places + 1;
       for (int unsigned i = 1; i <= 4; i++) begin
         if (stage[i] && 32'(ctx[i]) == c) begin
           places = places + 1;
@@ -360,22 +369,31 @@ module cache_formal import tpt_pkg::*; #(
     `TPT_ASSERT(ListOf_A, !dut.wany_q[c] || (!kills && use_q[c] != Out))
   end
 
-  // The fill that waits.
-  `TPT_ASSERT(Act_A, !dut.g_inject.act_q || (dut.p4_fill && dut.g_inject.wait_q.valid &&
-                     dut.p4_q.ctx == dut.g_inject.wait_q.ctx))
-  `TPT_ASSERT(Go_A, !dut.g_inject.go_q || (dut.g_inject.wait_q.valid && !dut.g_inject.act_q))
-  `TPT_ASSERT(Here_A, !dut.g_inject.here_q || (!waits && !dut.g_inject.go_q))
-  `TPT_ASSERT(Place_A, !(dut.g_inject.go_q || dut.g_inject.here_q) || !dut.p3_q.valid)
-  `TPT_ASSERT(WaitFill_A, !waits || (dut.g_inject.wait_q.kind == Fill &&
-              dut.g_inject.wait_q.set == ram_set[dut.g_inject.wait_q.ctx] &&
-              dut.g_inject.wait_key_q.key == ram_key[dut.g_inject.wait_q.ctx]))
-  `TPT_ASSERT(ReadKey_A, use_q[pre_q] != Reads ||
-              (dut.g_inject.read_key.set == ram_set[pre_q] &&
-               dut.g_inject.read_key.key == ram_key[pre_q]))
+  // The fill that waits, if lines have one beat.
+  if (Beats == 1) begin : g_waits
+    assign waits    = dut.g_inject.wait_q.valid && !dut.g_inject.act_q;
+    assign wait_ctx = dut.g_inject.wait_q.ctx;
+    `TPT_ASSERT(Act_A, !dut.g_inject.act_q || (dut.p4_fill && dut.g_inject.wait_q.valid &&
+                       dut.p4_q.ctx == dut.g_inject.wait_q.ctx))
+    `TPT_ASSERT(Go_A, !dut.g_inject.go_q || (dut.g_inject.wait_q.valid && !dut.g_inject.act_q))
+    `TPT_ASSERT(Here_A, !dut.g_inject.here_q || (!waits && !dut.g_inject.go_q))
+    `TPT_ASSERT(Place_A, !(dut.g_inject.go_q || dut.g_inject.here_q) || !dut.p3_q.valid)
+    `TPT_ASSERT(WaitFill_A, !waits || (dut.g_inject.wait_q.kind == Fill &&
+                dut.g_inject.wait_q.set == ram_set[dut.g_inject.wait_q.ctx] &&
+                dut.g_inject.wait_key_q.key == ram_key[dut.g_inject.wait_q.ctx]))
+    `TPT_ASSERT(ReadKey_A, use_q[pre_q] != Reads ||
+                (dut.g_inject.read_key.set == ram_set[pre_q] &&
+                 dut.g_inject.read_key.key == ram_key[pre_q]))
+  end else begin : g_no_waits
+    assign waits    = 1'b0;
+    assign wait_ctx = '0;
+  end
 
   // ---------------------------------------------------------------------------------------------
   // Stages
   // ---------------------------------------------------------------------------------------------
+  logic [4:1][SetW-1:0] at_set;
+  assign at_set = {dut.p4_q.set, dut.p3_q.set, dut.p2_q.set, dut.p1_q.set};
   logic [4:1] control;   // a pass of an invalidation or a sweep
   assign control = {dut.p4_q.valid && kind[4] > Kill, dut.p3_q.valid && kind[3] > Kill,
                     dut.p2_q.valid && kind[2] > Kill, dut.p1_q.valid && kind[1] > Kill};
@@ -461,7 +479,7 @@ module cache_formal import tpt_pkg::*; #(
     ready_q    <= rst_ni && ready;
     own_q      <= stage[4] && part_q[ctx[4]] == watch_part;
     control_q  <= control[4];
-    data_own_q <= fill_we_i && part_q[fill_ctx_i] == watch_part;
+    data_own_q <= fill_we_i != '0 && part_q[fill_ctx_i] == watch_part;
     actor_q    <= ctx[4];
     used_was_q <= used[watch_i];
     vic_was_q  <= vic[wherefrom];
@@ -485,6 +503,34 @@ module cache_formal import tpt_pkg::*; #(
                            32'(actor_q) == c)
   end
 
+  // A victim is looked for with the tags and marks of its own set, from the place of its quarter.
+  logic [Ways-1:0] used_read_q;    // as P2 saw them
+  always_ff @(posedge clk_i) used_read_q <= used[dut.p2_q.set];
+  `TPT_ASSERT(SeesUsed_A, !dut.p3_q.valid || dut.used_rdata == used_read_q)
+  `TPT_ASSERT(SeesVic_A, !dut.p3_q.valid ||
+                         dut.vic_from == vic[dut.p3_q.set[SetW-1 -: PartW]])
+  // A pass is repeated as stale only if its own set was written in the last clocks.
+  logic [3:1]           wrote_q;
+  logic [3:1][SetW-1:0] wrote_set_q;
+  always_ff @(posedge clk_i) begin
+    wrote_q     <= {wrote_q[2:1], rst_ni && ready && dut.tag_we != '0};
+    wrote_set_q <= {wrote_set_q[2:1], dut.tag_wset};
+  end
+  logic [4:2] stale;
+  assign stale = {dut.p4_q.stale && !dut.p4_fill, dut.p3_q.stale, dut.p2_q.stale};
+  for (genvar i = 2; i <= 4; i++) begin : g_stale
+    logic [3:1] own;
+    always_comb begin
+      own = '0;
+      for (int unsigned n = 1; n < i; n++) own[n] = wrote_q[n] && wrote_set_q[n] == at_set[i];
+    end
+    `TPT_ASSERT(StaleOwn_A, !(stage[i] || control[i]) || !stale[i] || own != '0)
+  end
+  // Only an invalidation spoils a line that is on its way.
+  logic [NumCtx-1:0] poison_was_q;
+  always_ff @(posedge clk_i) poison_was_q <= dut.poison_q;
+  `TPT_ASSERT(Poison_A, !ready_q || control_q || (dut.poison_q & ~poison_was_q) == '0)
+
   // What a look-up finds is what its own set holds, and was brought in by its own partition.
   logic [Ways-1:0][Sets-1:0][PartW-1:0] by_q;      // the look-up that brought the line in
   logic [Ways-1:0][Sets-1:0]            filled_q;  // the line's data have been written,
@@ -492,8 +538,8 @@ module cache_formal import tpt_pkg::*; #(
   logic [Ways-1:0]                      has, coming;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) filled_q <= '0;
-    else if (fill_we_i) filled_q[dut.mshr_way[fill_ctx_i]][dut.mshr_set[fill_ctx_i]] <= 1'b1;
-    if (fill_we_i) begin
+    else if (fill_we_i != '0) filled_q[dut.mshr_way[fill_ctx_i]][dut.mshr_set[fill_ctx_i]] <= 1'b1;
+    if (fill_we_i != '0) begin
       of_q[dut.mshr_way[fill_ctx_i]][dut.mshr_set[fill_ctx_i]] <= part_q[fill_ctx_i];
     end
     for (int unsigned w = 0; w < Ways; w++) begin
@@ -539,8 +585,6 @@ module cache_formal import tpt_pkg::*; #(
   `TPT_ASSERT(InvTurn_A, inv_done || looked_q == 4'((5'd1 << turn) - 5'd1))
   `TPT_ASSERT(InvFirst_A, !inv_done || turn == '0)
   `TPT_ASSERT(InvRange_A, turn <= ~(2'b11 << log_parts_i))
-  logic [4:1][SetW-1:0] at_set;
-  assign at_set = {dut.p4_q.set, dut.p3_q.set, dut.p2_q.set, dut.p1_q.set};
   for (genvar i = 1; i <= 4; i++) begin : g_inv
     logic inv;
     assign inv = control[i] && kind[i] == Inval;
@@ -572,14 +616,48 @@ module cache_formal import tpt_pkg::*; #(
       end
     end
   end
-  `TPT_COVER(Two_C, (hit_in_q & miss_in_q & fill_in_q & evict_in_q) == 4'b1010)
-  `TPT_COVER(SameKey_C, res_hit && hit_in_q[0] && part_q[res_ctx] == 2'd2 &&
-                        key_q[0] == key_q[NumCtx-1] && part_q[0] == 2'd0)
-  `TPT_COVER(Inv_C, removed_in_q == 4'b0011 && inv_done)
-  `TPT_COVER(Joined_C, dut.look_join)
-  `TPT_COVER(Stale_C, dut.look_retry)
-  `TPT_COVER(Killed_C, res_killed && dut.p4_hit_q != '0)
-  `TPT_COVER(Swept_C, dut.p4_swp && dut.tag_we != '0 && !sweep_all_i)
-  `TPT_COVER(Poisoned_C, dut.p4_fill && dut.fill_poison)
-  `TPT_COVER(HandOn_C, dut.hand_on)
+
+  // An example that is laid down is found sooner. What is free in it is said by what is not.
+  if (Guide != 0) begin : g_guide
+    logic [NumCtx-1:0][1:0] number_q;   // look-ups of each context
+    logic                   over;       // all have been made
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) number_q <= '0;
+      else if (sub_valid_i) number_q[sub_ctx_i] <= number_q[sub_ctx_i] + 1'b1;
+    end
+    localparam logic [1:0] Most = (Guide == 3) ? 2'd1 : 2'd3;
+    assign over = number_q == {NumCtx{Most}} && use_q == '0;
+    always @(posedge clk_i) begin
+      NoReset_A: assume (rst_ni == init_q);
+    end
+    `TPT_ASSUME(LookUp_A, !pay_bypass_i && !pay_probe_i && !p4_known_i && log_parts_i == 2'd2)
+    `TPT_ASSUME(Set_A, sub_hash_i == '0 && !sub_aux_i && sub_part_i ==
+                       ((Guide == 2) ? 2'd1 : {sub_ctx_i[0], 1'b1}))
+    `TPT_ASSUME(Key_A, sub_key_i == ((Guide == 1 && number_q[sub_ctx_i] != '0) ? 3'd6 : 3'd5))
+    `TPT_ASSUME(Sub_A, sub_valid_i == (ready && use_q[sub_ctx_i] == Out &&
+                                       number_q[sub_ctx_i] != Most))
+    `TPT_ASSUME(Fill_A, fdone_ctx_i == pre_q && fill_ctx_i == pre_q && fill_we_i == fdone_valid_i)
+    `TPT_ASSUME(Which_A, inv_set_i == '0 && inv_key_i == 3'd5 && !sweep_all_i)
+    if (Guide != 2) begin : g_apart
+      `TPT_ASSUME(Fills_A, fdone_valid_i == (use_q[pre_q] == Reads) && fdone_store_i)
+      `TPT_ASSUME(After_A, over || inv_held_q || sweep_held_q ||
+                           !(kill_valid_i || inv_valid_i || sweep_valid_i))
+    end
+    if (Guide == 1) begin : g_two
+      // each has had two lines in one way, and hits the second one, of the same key
+      `TPT_COVER(Two_C, (hit_in_q & miss_in_q & fill_in_q & evict_in_q) == 4'b1010 &&
+                        key_q[0] == key_q[1])
+    end else if (Guide == 3) begin : g_gone
+      `TPT_COVER(Inv_C, removed_in_q == 4'b1010 && inv_done)
+      `TPT_COVER(Killed_C, res_killed && dut.p4_hit_q != '0)
+      `TPT_COVER(Swept_C, dut.p4_swp && dut.tag_we != '0 && !inv_held_q)
+    end else begin : g_one
+      `TPT_ASSUME(Quiet_A, !kill_valid_i && !sweep_valid_i)
+      `TPT_COVER(Joined_C, dut.look_join)
+      `TPT_COVER(Stale_C, dut.look_retry)
+      `TPT_COVER(Poisoned_C, dut.p4_fill && dut.fill_poison)
+      `TPT_COVER(HandOn_C, dut.hand_on)
+      `TPT_COVER(Woken_C, dut.wk_pop)
+    end
+  end
 endmodule

@@ -17,7 +17,11 @@ module refusal_timer_formal #(
   parameter int unsigned TimeW  = 3,
   localparam int unsigned CtxW  = $clog2(NumCtx),
   localparam int unsigned AgeW  = TimeW + 3,
-  localparam int unsigned Round = 1 << TimeW
+  // numbers as wide as an age and a bit more
+  localparam logic [AgeW:0] One   = 1,
+  localparam logic [AgeW:0] Two   = 2,
+  localparam logic [AgeW:0] Three = 3,
+  localparam logic [AgeW:0] Round = 1 << TimeW
 ) (
   input logic             clk_i,
   input logic             rst_ni,
@@ -55,12 +59,12 @@ module refusal_timer_formal #(
   logic                        due;      // one that is held has to come out now
   logic [CtxW:0]               number;   // of those that pass
   assign hold = dir_valid_i && dir_hold_i && clocks_i != '0 &&
-                32'(age_q[dir_ctx_i]) + 3 <= 32'(clocks_i);
+                {1'b0, age_q[dir_ctx_i]} + Three <= (AgeW + 1)'(clocks_i);
   always_comb begin
     due    = 1'b0;
     number = '0;
     for (int unsigned c = 0; c < NumCtx; c++) begin
-      if (state_q[c] == Held && 32'(age_q[c]) == 32'(clocks_i)) due = 1'b1;
+      if (state_q[c] == Held && age_q[c] == AgeW'(clocks_i)) due = 1'b1;
       if (state_q[c] == Passes) number = number + 1'b1;
     end
   end
@@ -99,8 +103,8 @@ module refusal_timer_formal #(
   for (genvar c = 0; c < NumCtx; c++) begin : g_ctx
     logic out;
     assign out = valid && 32'(ctx) == c;
-    `TPT_ASSERT(AtTime_A, state_q[c] != Held || out == (32'(age_q[c]) == 32'(clocks_i)))
-    `TPT_ASSERT(NotOver_A, state_q[c] != Held || 32'(age_q[c]) <= 32'(clocks_i))
+    `TPT_ASSERT(AtTime_A, state_q[c] != Held || out == (age_q[c] == AgeW'(clocks_i)))
+    `TPT_ASSERT(NotOver_A, state_q[c] != Held || age_q[c] <= AgeW'(clocks_i))
     // One that passes goes unless one that is due takes the clock, or others are ahead.
     `TPT_ASSERT(InOrder_A, state_q[c] != Passes || out == (!due && pos_q[c] == '0))
     `TPT_ASSERT(Stored_A, state_q[c] != Passes || ({1'b0, pos_q[c]} < number &&
@@ -109,21 +113,24 @@ module refusal_timer_formal #(
     `TPT_ASSERT(HeldQ_A, dut.held_q[c] == (state_q[c] == Held))
     `TPT_ASSERT(HeldSyn_A, state_q[c] != Held || dut.syn_mem[c] == syn_q[c])
     // The marks of age, and what follows for the time.
-    int unsigned low, age;
-    assign low = 32'(dut.now_q[TimeW-1:0]);
-    assign age = 32'(age_q[c]);
-    `TPT_ASSERT(Young_A, state_q[c] == None || dut.old_q[c] || age <= low + 1)
+    logic [AgeW:0] low, age;
+    assign low = (AgeW + 1)'(dut.now_q[TimeW-1:0]);
+    assign age = {1'b0, age_q[c]};
+    `TPT_ASSERT(Young_A, state_q[c] == None || dut.old_q[c] || age <= low + One)
     `TPT_ASSERT(Old_A, state_q[c] == None || !dut.old_q[c] || dut.older_q[c] ||
-                       (age >= low + 2 && age <= low + 1 + Round))
+                       (age >= low + Two && age <= low + One + Round))
     `TPT_ASSERT(Older_A, state_q[c] == None || !dut.older_q[c] ||
-                         (dut.old_q[c] && age >= low + 2 + Round))
+                         (dut.old_q[c] && age >= low + Two + Round))
     `TPT_ASSERT(Due_A, state_q[c] == None || dut.older_q[c] ||
                        (TimeW + 2)'(dut.due_mem[c] - dut.now_q) ==
                        (TimeW + 2)'(clocks_i) - (TimeW + 2)'(age_q[c]))
-    `TPT_ASSERT(Wheel_A, state_q[c] != Held || age >= 32'(clocks_i) ||
+    `TPT_ASSERT(Wheel_A, state_q[c] != Held || age_q[c] >= AgeW'(clocks_i) ||
                          32'(dut.u_wheel.mem[dut.due_mem[c][TimeW-1:0]]) == c)
-    `TPT_ASSERT(Read_A, state_q[c] != Held || age != 32'(clocks_i) || 32'(dut.go_ctx) == c)
+    `TPT_ASSERT(Read_A, state_q[c] != Held || age_q[c] != AgeW'(clocks_i) || 32'(dut.go_ctx) == c)
     for (genvar d = 0; d < c; d++) begin : g_other
+      // so their places in the wheel differ
+      `TPT_ASSERT(OneDue_A, state_q[c] == None || state_q[d] == None || dut.older_q[c] ||
+                            dut.older_q[d] || dut.due_mem[c] != dut.due_mem[d])
       `TPT_ASSERT(OneReq_A, state_q[c] == None || state_q[d] == None || age_q[c] != age_q[d] ||
                             age_q[c] == '1)
       `TPT_ASSERT(Differ_A, state_q[c] != Passes || state_q[d] != Passes || pos_q[c] != pos_q[d])
@@ -137,12 +144,12 @@ module refusal_timer_formal #(
   // Late exactly if less than three clocks are left.
   `TPT_ASSERT(Late_A, late == (dir_valid_i && dir_hold_i && clocks_i != '0 && !hold))
   `TPT_ASSERT(Long_A, !dir_valid_i || !dir_hold_i || clocks_i == '0 ||
-                      32'(age_q[dir_ctx_i]) <= Round || late)
+                      {1'b0, age_q[dir_ctx_i]} <= Round || late)
 
   `TPT_COVER(Held_C, state_q[0] == Held && state_q[1] == Held && due)
   `TPT_COVER(Longest_C, due && clocks_i == '1)
   `TPT_COVER(Waits_C, due && state_q[0] == Passes && state_q[1] == Held)
-  `TPT_COVER(Late_C, late && !due && 32'(age_q[dir_ctx_i]) + 2 == 32'(clocks_i))
+  `TPT_COVER(Late_C, late && !due && {1'b0, age_q[dir_ctx_i]} + Two == (AgeW + 1)'(clocks_i))
   `TPT_COVER(Older_C, late && dut.older_q[dir_ctx_i])
   `TPT_COVER(Through_C, valid && number == '0 && !due && state_q[1] == Held)
 endmodule
