@@ -83,6 +83,7 @@ module tpt_alarm
   // The client as an index.
   localparam int unsigned ClIdxW = (NumClients > 1) ? $clog2(NumClients) : 1;
   logic [Lanes-1:0][ClIdxW-1:0] cl;
+  logic [Lanes-1:0]             counts, counts_pd;  // it counts, as nobody clears in this clock
   logic [ClIdxW-1:0]            sel_cl;
   logic                         sel_there;
   assign sel_there = 32'(sel_client_i) < NumClients && 32'(sel_stream_i) < NumStreams;
@@ -110,7 +111,13 @@ module tpt_alarm
     pd_q     <= pd_i;
   end
   always_comb begin
-    for (int unsigned l = 0; l < Lanes; l++) cl[l] = client_q[l][ClIdxW-1:0];
+    for (int unsigned l = 0; l < Lanes; l++) begin
+      cl[l]       = client_q[l][ClIdxW-1:0];
+      counts[l]   = bad_q[l] && !clear_all_i &&
+                    !(clear_stream_i && sel_client_i == client_q[l] &&
+                      sel_stream_i == 6'(stream_q[l]));
+      counts_pd[l] = bad_q[l] && !clear_all_i && !(clear_pd_i && sel_slot_i == pd_q[l][3:0]);
+    end
   end
   // ---------------------------------------------------------------------------------------------
   // Streams: what the lanes have counts one behind the other
@@ -123,7 +130,7 @@ module tpt_alarm
     blocked_d    = blocked_q;
     stream_alarm = 1'b0;
     for (int unsigned l = 0; l < Lanes; l++) begin
-      if (bad_q[l]) begin
+      if (counts[l]) begin
         if (reached(count_d[cl[l]][stream_q[l]], stream_threshold_i)) begin
           stream_alarm                  = 1'b1;
           blocked_d[cl[l]][stream_q[l]] = blocked_q[cl[l]][stream_q[l]] || block_i;
@@ -164,7 +171,7 @@ module tpt_alarm
     pd_last_d  = pd_last_q;
     pd_alarm   = 1'b0;
     for (int unsigned l = 0; l < Lanes; l++) begin
-      if (bad_q[l]) begin
+      if (counts_pd[l]) begin
         if (reached(pd_count_d[pd_q[l][3:0]], pd_threshold_i)) pd_alarm = 1'b1;
         pd_count_d[pd_q[l][3:0]] = grown(pd_count_d[pd_q[l][3:0]]);
         pd_last_d[pd_q[l][3:0]]  = pd_q[l];
@@ -201,5 +208,10 @@ module tpt_alarm
   assign pd_count_o = pd_count_q[sel_slot_i];
   assign pd_last_o  = pd_last_q[sel_slot_i];
   assign alarm_o    = stream_alarm_q || pd_alarm_q;
+
+  for (genvar l = 0; l < Lanes; l++) begin : g_lane_asserts
+    `TPT_ASSUME(Client_A, !valid_i[l] || 32'(client_i[l]) < NumClients)
+    `TPT_ASSERT(BadClient_A, !bad_q[l] || 32'(client_q[l]) < NumClients)
+  end
 
 endmodule

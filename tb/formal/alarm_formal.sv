@@ -115,7 +115,6 @@ module alarm_formal import tpt_pkg::*; #(
       assign told_stream[c][s] = told_q;
       `TPT_ASSERT(Count_A, dut.count_q[c][s] == shown(number_q))
       `TPT_ASSERT(Blocked_A, blocked[c][s] == blocked_q)
-      `TPT_ASSERT(New_A, dut.new_q[c][s] == told_q)
       // With the same settings since it was cleared, or since its first bad key, nothing but its
       // own number decides.
       `TPT_ASSERT(Steady_A, !steady_q || blocked_q ==
@@ -161,10 +160,11 @@ module alarm_formal import tpt_pkg::*; #(
     assign told_slot[n] = told_q;
     `TPT_ASSERT(Count_A, dut.pd_count_q[n] == shown(number_q))
     `TPT_ASSERT(Last_A, dut.pd_last_q[n] == last_q && (number_q == '0 || last_q[3:0] == 4'(n)))
-    `TPT_ASSERT(New_A, dut.pd_new_q[n] == told_q)
     `TPT_ASSERT(Number_A, number_q < NumberW'(1000 + Lanes))
   end
 
+  `TPT_ASSERT(NewStream_A, dut.stream_alarm_q == (told_stream != '0))
+  `TPT_ASSERT(NewSlot_A, dut.pd_alarm_q == (told_slot != '0))
   `TPT_ASSERT(Alarm_A, alarm == (told_stream != '0 || told_slot != '0))
   `TPT_ASSERT(ShowStream_A, 32'(sel_client_i) >= NumClients || 32'(sel_stream_i) >= NumStreams ||
               (stream_count == dut.count_q[sel_client_i][sel_stream_i[StrW-1:0]] &&
