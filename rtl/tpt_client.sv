@@ -582,8 +582,8 @@ module tpt_client
       ext_pick_q <= '0;
       ext_str_q  <= '0;
     end else begin
-      // else the same one: its next chunk may be begun soon; of an empty client the new one, so that
-      // nobody can tell whose was the last
+      // else the same one: its next chunk may be begun soon; of an empty client the new one, so
+      // that nobody can tell whose was the last
       if (ext_any) ext_pick_q <= ext_str_d;
       else if (skid_pop && str_any_q == '0) ext_pick_q <= pop_str;
       ext_str_q <= ext_pick_q;
