@@ -568,3 +568,23 @@ fn a_guess_leaves_no_trace() -> Result {
     assert_eq!(misses(&mut rig)? - before, 1);
     Ok(())
 }
+
+/// Who does not ask waits for his own: of more requests than his share only that is inside.
+#[test]
+fn a_request_beyond_its_share_waits() -> Result {
+    let mut rig = rig(&two_parts(), 2_000)?;
+    let others: Vec<Mr> = (0..8)
+        .map(|n| region(&mut rig, 1, 16 + n))
+        .collect::<Result<_>>()?;
+    let before = rig.counter(regs::counter::MPT_READ)?;
+    for (tag, mr) in (0..).zip(&others) {
+        let request = read(mr, tag as u8 % 8);
+        rig.bench.issue(0, Request { tag, ..request });
+    }
+    rig.run(200)?;
+    let share = Config::Small.sizes().contexts / 2 / 2;
+    assert_eq!(rig.counter(regs::counter::MPT_READ)? - before, share);
+    rig.wait_idle()?;
+    assert_eq!(rig.counter(regs::counter::MPT_READ)? - before, 8);
+    Ok(())
+}
