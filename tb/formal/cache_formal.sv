@@ -503,10 +503,7 @@ module cache_formal import tpt_pkg::*; #(
                            32'(actor_q) == c)
   end
 
-  // A victim is looked for with the tags and marks of its own set, from the place of its quarter.
-  logic [Ways-1:0] used_read_q;    // as P2 saw them
-  always_ff @(posedge clk_i) used_read_q <= used[dut.p2_q.set];
-  `TPT_ASSERT(SeesUsed_A, !dut.p3_q.valid || dut.used_rdata == used_read_q)
+  // A victim is looked for from the place of its quarter.
   `TPT_ASSERT(SeesVic_A, !dut.p3_q.valid ||
                          dut.vic_from == vic[dut.p3_q.set[SetW-1 -: PartW]])
   // A pass is repeated as stale only if its own set was written in the last clocks.
@@ -621,9 +618,18 @@ module cache_formal import tpt_pkg::*; #(
   if (Guide != 0) begin : g_guide
     logic [NumCtx-1:0][1:0] number_q;   // look-ups of each context
     logic                   over;       // all have been made
+    logic [CtxW-1:0]        clock_q;    // contexts take turns
+    logic [2:0]             wait_q;     // a read takes some clocks
     always_ff @(posedge clk_i) begin
-      if (!rst_ni) number_q <= '0;
-      else if (sub_valid_i) number_q[sub_ctx_i] <= number_q[sub_ctx_i] + 1'b1;
+      clock_q <= clock_q + 1'b1;
+      wait_q  <= (use_q[0] == Reads || use_q[1] == Reads) && !fdone_valid_i ? wait_q + 1'b1 : '0;
+      if (!rst_ni) begin
+        number_q <= '0;
+        clock_q  <= '0;
+        wait_q   <= '0;
+      end else if (sub_valid_i) begin
+        number_q[sub_ctx_i] <= number_q[sub_ctx_i] + 1'b1;
+      end
     end
     localparam logic [1:0] Most = (Guide == 3) ? 2'd1 : 2'd3;
     assign over = number_q == {NumCtx{Most}} && use_q == '0;
@@ -637,9 +643,12 @@ module cache_formal import tpt_pkg::*; #(
     `TPT_ASSUME(Sub_A, sub_valid_i == (ready && use_q[sub_ctx_i] == Out &&
                                        number_q[sub_ctx_i] != Most))
     `TPT_ASSUME(Fill_A, fdone_ctx_i == pre_q && fill_ctx_i == pre_q && fill_we_i == fdone_valid_i)
+    `TPT_ASSUME(Turns_A, fill_pre_ctx_i == clock_q && sub_ctx_i == clock_q)
+    `TPT_ASSUME(Pay_A, pay_valid_i == sub_valid_i && pay_ctx_i == sub_ctx_i && !pay_i)
     `TPT_ASSUME(Which_A, inv_set_i == '0 && inv_key_i == 3'd5 && !sweep_all_i)
     if (Guide != 2) begin : g_apart
-      `TPT_ASSUME(Fills_A, fdone_valid_i == (use_q[pre_q] == Reads) && fdone_store_i)
+      `TPT_ASSUME(Fills_A, fdone_valid_i == (use_q[pre_q] == Reads) &&
+                           fdone_store_i == fdone_valid_i)
       `TPT_ASSUME(After_A, over || inv_held_q || sweep_held_q ||
                            !(kill_valid_i || inv_valid_i || sweep_valid_i))
     end
@@ -653,6 +662,7 @@ module cache_formal import tpt_pkg::*; #(
       `TPT_COVER(Swept_C, dut.p4_swp && dut.tag_we != '0 && !inv_held_q)
     end else begin : g_one
       `TPT_ASSUME(Quiet_A, !kill_valid_i && !sweep_valid_i)
+      `TPT_ASSUME(Fills_A, fdone_valid_i == (use_q[pre_q] == Reads && wait_q >= 3'd5))
       `TPT_COVER(Joined_C, dut.look_join)
       `TPT_COVER(Stale_C, dut.look_retry)
       `TPT_COVER(Poisoned_C, dut.p4_fill && dut.fill_poison)
