@@ -297,7 +297,7 @@ pub fn mtt(setup: Setup, plan: &Plan) -> Result<Found> {
     let log_line = stage.log_line();
     // As `sub_set` of `tpt_mtt_walker`: lines h * sets + (c ^ h) of a flat table are in one set for
     // each c, whatever the index of the region.
-    let page = move |c: u64, h: u64| (h * sets + (c ^ h % sets)) << log_line;
+    let page = move |c: u64, h: u64| (h * sets + (c ^ (h % sets))) << log_line;
     let mine = stage.register(Tenant::A, ((ways + 1) * sets) << log_line, LEVEL_FLAT)?;
     let groups = (0..sets).map(|c| {
         let line = |h| Line::of(read(Tenant::A, &mine, page(c, h)));
