@@ -6,8 +6,8 @@
 
 /// Key generator: L_Key and R_Key of one registration, and the index that a key names.
 ///
-///   index ─► Speck64/128 under tag_secret ─► 8 sub keys per role ─┐
-///   gen ──────────────────────────────► 8-bit Feistel, 8 rounds ──┴─► tag of each role
+///   index ─► Speck64/128 under tag_secret, 27 rounds ─► 16 more: a sub key per round and role ─┐
+///   gen ─────────────────────────────────────────────► 8-bit Feistel, 16 rounds ──┴─► both tags
 ///   {role, index} ─► 24-bit Feistel under perm_secret, 10 rounds ───► index field of each role
 ///
 /// The tag is a permutation of the generation, and another one for every index and role: tags of
@@ -15,7 +15,7 @@
 ///
 /// The two halves are independent and work at the same time, one round per clock:
 ///
-///   tags     Idle ─start─► Speck (27) ─► Wait for gen ─► Mix (8, both roles) ─► Idle
+///   tags     Idle ─start─► Speck (27) ─► Wait for gen ─► Mix (16, both roles) ─► Idle
 ///   fields   Idle ─start─► Local (12) ──────────────────────┐
 ///            Idle ─start─► Decode (12) ─► {local, index} ───┴─► Remote (12) ─► Idle
 ///                               └──────► {remote, index} ─► Local (12) ─┘
@@ -25,10 +25,10 @@
 /// round is undone by the same round on swapped halves, with the round keys in reverse order. A
 /// start while at work begins anew.
 ///
-/// Latency from start: index 12 clocks, both fields 24; tags 36, or 48 with decoding, or 9 after
+/// Latency from start: index 12 clocks, both fields 24; tags 44, or 56 with decoding, or 17 after
 /// gen_valid_i; keys_valid_o comes a clock after the last.
-/// Errors: none. Key 0 is never made: a key that comes out as 0 gets tag 1. Without a remote right
-/// the R_Key is 0.
+/// Errors: none. A field can be 0, of one role of one index; whoever hands out indices leaves that
+/// one out, so that no key is 0. Without a remote right the R_Key is 0.
 module tpt_key_gen import tpt_pkg::*; (
   /// Clock, and synchronous active-low reset.
   input  logic              clk_i,
@@ -64,7 +64,7 @@ module tpt_key_gen import tpt_pkg::*; (
 );
 
   localparam int unsigned SpeckRounds = 27;
-  localparam int unsigned TagRounds   = 8;
+  localparam int unsigned TagRounds   = 16;
   /// High plaintext word of the tag function; the low one is the index.
   localparam logic [31:0] TagDomain   = 32'h5450_5430;
 
@@ -78,9 +78,10 @@ module tpt_key_gen import tpt_pkg::*; (
     return {sum, {y[28:0], y[31:29]} ^ sum};
   endfunction
 
-  // One round of the tag's Feistel network on {L, R}: (L, R) <- (R, L ^ S(R ^ sub)).
-  function automatic logic [7:0] tag_round(logic [7:0] x, logic [3:0] sub);
-    return {x[3:0], x[7:4] ^ sbox4(x[3:0] ^ sub)};
+  // One round of the tag's Feistel network on {L, R}, sub key {b, a}:
+  // (L, R) <- (R, L ^ S(S(R ^ a) ^ b)).
+  function automatic logic [7:0] tag_round(logic [7:0] x, logic [7:0] sub);
+    return {x[3:0], x[7:4] ^ sbox4(sbox4(x[3:0] ^ sub[3:0]) ^ sub[7:4])};
   endfunction
 
   // ---------------------------------------------------------------------------------------------
@@ -93,8 +94,8 @@ module tpt_key_gen import tpt_pkg::*; (
     TagMix
   } tag_e;
   tag_e             tag_state_q;
-  logic [4:0]       round_q;
-  logic [31:0]      x_q, y_q;  // cipher words, then shift registers of sub keys
+  logic [5:0]       round_q;   // of the cipher; it goes on while the tags are mixed
+  logic [31:0]      x_q, y_q;  // cipher words
   logic [31:0]      k_q;       // round key
   logic [2:0][31:0] l_q;       // rest of the key schedule
   logic [7:0]       ltag_q, rtag_q;
@@ -106,47 +107,46 @@ module tpt_key_gen import tpt_pkg::*; (
   assign tag_index = dec_valid_o ? dec_index_o : index_i;
 
   assign cipher_next   = speck_mix(x_q, y_q, k_q);
-  assign schedule_next = speck_mix(l_q[0], k_q, {27'd0, round_q});
+  assign schedule_next = speck_mix(l_q[0], k_q, {26'd0, round_q});
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       tag_state_q <= TagIdle;
-      round_q     <= 5'd0;
+      round_q     <= 6'd0;
+    end else if (start_i || dec_valid_o) begin
+      tag_state_q <= tag_start ? TagSpeck : TagIdle;
+      round_q     <= 6'd0;
     end else begin
-      round_q <= round_q + 5'd1;
-      if (start_i || dec_valid_o) begin
-        tag_state_q <= tag_start ? TagSpeck : TagIdle;
-        round_q     <= 5'd0;
-      end else if ((tag_state_q == TagSpeck) && (round_q == 5'(SpeckRounds - 1))) begin
+      if ((tag_state_q == TagSpeck) || (tag_state_q == TagMix)) round_q <= round_q + 6'd1;
+      if ((tag_state_q == TagSpeck) && (round_q == 6'(SpeckRounds - 1))) begin
         tag_state_q <= TagWait;
-      end else if (tag_state_q == TagWait) begin
-        if (gen_valid_i) tag_state_q <= TagMix;
-        round_q <= 5'd0;
-      end else if ((tag_state_q == TagMix) && (round_q == 5'(TagRounds - 1))) begin
+      end else if ((tag_state_q == TagWait) && gen_valid_i) begin
+        tag_state_q <= TagMix;
+      end else if ((tag_state_q == TagMix) && (round_q == 6'(SpeckRounds + TagRounds - 1))) begin
         tag_state_q <= TagIdle;
       end
     end
   end
 
-  // Sub keys: the low cipher word is for the local role, the high one for the remote.
+  // Sub keys: byte 0 of x is for the local role, byte 2 for the remote. Bits that are eight apart
+  // are never both used: two rounds of the cipher would tie them.
   always_ff @(posedge clk_i) begin
     if (tag_start) begin
       x_q <= TagDomain;
       y_q <= {9'd0, tag_index};
       k_q <= tag_secret_i[31:0];
       l_q <= tag_secret_i[127:32];
-    end else if (tag_state_q == TagSpeck) begin
+    end else if ((tag_state_q == TagSpeck) || (tag_state_q == TagMix)) begin
       {x_q, y_q} <= cipher_next;
       k_q        <= schedule_next[31:0];
       l_q        <= {schedule_next[63:32], l_q[2:1]};
-    end else if (tag_state_q == TagWait) begin
+    end
+    if (tag_state_q == TagWait) begin
       ltag_q <= gen_i;
       rtag_q <= gen_i;
     end else if (tag_state_q == TagMix) begin
-      x_q    <= {4'd0, x_q[31:4]};
-      y_q    <= {4'd0, y_q[31:4]};
-      ltag_q <= tag_round(ltag_q, y_q[3:0]);
-      rtag_q <= tag_round(rtag_q, x_q[3:0]);
+      ltag_q <= tag_round(ltag_q, x_q[7:0]);
+      rtag_q <= tag_round(rtag_q, x_q[23:16]);
     end
   end
 
@@ -234,28 +234,24 @@ module tpt_key_gen import tpt_pkg::*; (
   // ---------------------------------------------------------------------------------------------
   // Keys
   // ---------------------------------------------------------------------------------------------
-  logic rest, rest_q, lzero_q, rzero_q;
+  logic rest, rest_q;
   assign rest = (tag_state_q == TagIdle) && (fld_state_q == FldIdle);
-  always_ff @(posedge clk_i) begin
-    rest_q  <= rest;
-    lzero_q <= ({lfield_q, ltag_q} == 32'd0);
-    rzero_q <= ({perm_q, rtag_q} == 32'd0);
-  end
+  always_ff @(posedge clk_i) rest_q <= rest;
 
   assign fields_valid_o = (fld_state_q == FldIdle);
   assign keys_valid_o   = rest && rest_q;
   assign lfield_o = lfield_q;
   assign rfield_o = perm_q;
-  assign lkey_o   = {lfield_q, ltag_q[7:1], ltag_q[0] || lzero_q};
-  assign rkey_o   = has_remote_i ? {perm_q, rtag_q[7:1], rtag_q[0] || rzero_q} : 32'd0;
+  assign lkey_o   = {lfield_q, ltag_q};
+  assign rkey_o   = has_remote_i ? {perm_q, rtag_q} : 32'd0;
 
   logic unused_secret;
   assign unused_secret = ^perm_secret_i[127:12*PermRounds];
 
-  `TPT_ASSERT(RoundInRange_A, (tag_state_q == TagIdle) || (tag_state_q == TagWait) ||
-              (round_q < 5'(SpeckRounds)))
+  `TPT_ASSERT(SpeckRound_A, (tag_state_q != TagSpeck) || (round_q < 6'(SpeckRounds)))
+  `TPT_ASSERT(WaitRound_A, (tag_state_q != TagWait) || (round_q == 6'(SpeckRounds)))
+  `TPT_ASSERT(MixRound_A, (tag_state_q != TagMix) || ((round_q >= 6'(SpeckRounds)) &&
+              (round_q < 6'(SpeckRounds + TagRounds))))
   `TPT_ASSERT(StepInRange_A, (fld_state_q == FldIdle) || (step_q <= 4'(PermRounds + 1)))
-  `TPT_ASSERT(LkeyNeverZero_A, !keys_valid_o || (lkey_o != 32'd0))
-  `TPT_ASSERT(RkeyNeverZero_A, !keys_valid_o || !has_remote_i || (rkey_o != 32'd0))
 
 endmodule

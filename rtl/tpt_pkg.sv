@@ -314,7 +314,7 @@ package tpt_pkg;
     logic [63:0]            length;     // 255:192 bytes
     logic [63:0]            start;      // 191:128 first virtual address
     logic [15:0]            crc;        // 127:112 CRC-16 of the other bits ^ index, mpt_place
-    logic [QpnW-1:0]        qpn;        // 111:88 queue pair of a type-2 window
+    logic [QpnW-1:0]        qpn;        // 111:88 queue pair of a type-2 window; MR: ranges ended
     logic [PdW-1:0]         pd;         // 87:64 protection domain; own index (free list)
     logic                   rsvd1;      // 63 0
     logic [IndexW-17:0]     index_hi;   // 62:56 index[22:16], 0 if FREE

@@ -19,7 +19,8 @@
 ///   QUERY  key ─► read, check ─► completion with the entry
 ///   DEREG, DEALLOC_MW (below: DEREG)
 ///          key ─► read, check ─► write INVALID ······················ invalidate ─► queue
-///          ··· fence ··· tail: [parent], write FREE, link into the free list ·· completion
+///          ··· fence ··· tail: [parent], [sweep], write FREE, link into the free list
+///          ··········································································· completion
 ///   INVALIDATE
 ///          key ─► read, check ─► write INVALID ······················ invalidate ─► queue
 ///          ··· fence ··· tail: [parent], read, check ─► write ALLOC ─► completion
@@ -69,11 +70,16 @@
 /// the free list, first freed first reused. The list is threaded through the FREE entries (`bound`
 /// is the next one, `pd` the index itself); head, tail and length are registers. If the index that
 /// is at its end is freed once more, because memory has brought back an old entry of it, the list
-/// stays as it is. A generation counts the registrations of
-/// an index, and the invalidations of ranges. At 0 and at 128, and when one is used again because
+/// stays as it is. An index whose field is 0 in one role is left out when its turn comes: key 0 is
+/// none.
+///
+/// **Generations.** A generation counts the registrations of an index, and the invalidations of
+/// ranges: it names the lines of the MTT cache. At 0 and at 128, and when one is used again because
 /// the write of a REG has failed, the MTT cache is swept of the index before it is used. Twice in a
 /// round, because requests under way during an INVALIDATE_RANGE may bring lines of the old
-/// generation in behind the sweep.
+/// generation in behind the sweep. Tags follow registrations alone: a region counts the
+/// invalidations of ranges in its entry (in the place of `qpn`), and its end takes them back from
+/// the generation, with a sweep when the fence is over.
 ///
 /// **Errors.** Every memory error ends in StsBus, never in a hang:
 /// * REG, DEREG, REREG, first write fails: the old entry is written again, and everything is as it
@@ -326,6 +332,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     logic [3:0]        op;
     logic [IndexW-1:0] index;
     logic [GenW-1:0]   gen;
+    logic              sweep;   // later generations have been used by invalidations of ranges
     logic [FieldW-1:0] lfield;
     logic [FieldW-1:0] rfield;
     logic [IndexW-1:0] parent;  // region that loses a window, or 0
@@ -338,6 +345,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     logic [3:0]        op;
     logic [IndexW-1:0] index;
     logic [GenW-1:0]   gen;
+    logic              sweep;   // when the fence is over
     logic [IndexW-1:0] parent;  // region that loses a window, or 0
     logic [7:0]        ticket;
     logic [31:0]       since;  // clock of its entry
@@ -415,11 +423,14 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic              werr_q;
   logic [IndexW-1:0] tail_index_q;       // of the waiting command whose tail is in work
   logic [GenW-1:0]   tail_gen_q;
+  logic              tail_sweep_q;
   logic [IndexW-1:0] tail_parent_q;
   bind_t             bind_q;
   logic [IndexW-1:0] mr_index_q;         // region of a BIND_MW
   logic [GenW-1:0]   mr_gen_q;
   logic [GenW-1:0]   cur_gen, gen_next;  // generation of the entry, and that of its registration
+  logic [GenW-1:0]   cur_ranges;         // of its generations, those of invalidations of ranges
+  logic [GenW-1:0]   cur_regs;           // those of registrations: tags follow these
 
   logic [IndexW:0]   fresh_q;            // next fresh index; mpt_size_i: none left
   logic              from_fresh_q, from_list_q;  // where the index of a REG comes from
@@ -576,7 +587,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
       end_q.op     <= op_q;
       end_q.index  <= index_q;
       end_q.alloc  <= (cur_q.state == StAlloc);
-      end_q.gen    <= is_rereg_q ? gen_next : cur_q.gen;
+      end_q.gen    <= is_rereg_q ? gen_next : cur_regs;
+      end_q.sweep  <= is_dereg_q && (cur_ranges != '0);
       end_q.lfield <= gen_lfield;
       end_q.rfield <= gen_rfield;
       end_q.parent <= (is_window(cur_q.kind) && (cur_q.state == StValid)) ? cur_q.bound : '0;
@@ -723,6 +735,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     op:     end_q.op,
     index:  end_q.index,
     gen:    end_q.gen,
+    sweep:  end_q.sweep,
     parent: end_q.parent,
     ticket: fence_ticket_i,
     since:  now_q
@@ -796,6 +809,9 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
   assign cur_gen  = (is_make_q && from_fresh_q) ? 8'd0 : cur_q.gen;
   assign gen_next = cur_gen + 8'd1;
+  // The entry of a window has a queue pair in this place. A FREE one has 0.
+  assign cur_ranges = is_window(cur_q.kind) ? '0 : cur_q.qpn[GenW-1:0];
+  assign cur_regs   = cur_q.gen - cur_ranges;
   assign use_tr   = is_reg_q || is_fast_q || (is_rereg_q && cmd_q.rereg[ReregTranslation]);
   assign use_pd   = is_make_q || (is_rereg_q && cmd_q.rereg[ReregPd]);
   assign use_acc  = is_reg_q || is_phys_q || is_fast_q ||
@@ -873,7 +889,10 @@ module tpt_reg_engine import tpt_pkg::*; #(
       ent.log_tpage = is_tree(cmd_q.level) ? 3'(cmd_q.log_tpage - 5'(MinLogTPage)) : 3'd0;
       for (int unsigned f = 0; f < 4; f++) ent.frame[f] = cmd_q.frame[f][63:12];
     end
-    if (sel_gen_q) ent.gen = gen_next;
+    if (sel_gen_q) begin
+      ent.gen           = gen_next;
+      ent.qpn[GenW-1:0] = cur_ranges + 8'd1;
+    end
     if (sel_more_q) ent.bound = cur_q.bound + 1'b1;
     if (sel_less_q) ent.bound = cur_q.bound - 1'b1;
     if (sel_win_q) begin
@@ -1276,7 +1295,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     .field_i       ((phase_q == PhNew) ? cmd_q.mkey[31:8] : cmd_q.key[31:8]),
     .index_i       (index_q),
     .gen_valid_i   ((is_make_q && from_fresh_q) || rd_got_q),
-    .gen_i         (gen_next),
+    .gen_i         (is_rereg_q ? (cur_regs + 8'd1) : gen_next),
     .has_remote_i  (has_remote_q),
     .plain_i,
     .perm_secret_i,
@@ -1298,7 +1317,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   status_e key_sts_q, arg_sts_q;
   logic    key_ok_q, arg_ok_q;
   status_e mr_sts_q;
-  logic    mr_ok_q, par_bad_q, fields_q, zero_q;
+  logic    mr_ok_q, par_bad_q, fields_q, zero_q, skip;
   logic    own_tag;  // the command brings the new tag
   assign own_tag = is_fast_q || (is_bind_q && (cur_q.kind != KindMw1));
   // The entry is not what a tail, the free list, or an undo expects.
@@ -1312,8 +1331,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
     arg_sts_q  <= arg_status(arg_q & arg_use, is_bind_q);
     arg_ok_q   <= ((arg_q & arg_use) == '0);
     fields_q   <= gen_fields_valid;
-    // A tag that the command brings would make the key 0.
-    zero_q     <= (cmd_q.tag == 8'd0) && ((gen_rfield == '0) || (is_fast_q && (gen_lfield == '0)));
+    // A key could be 0.
+    zero_q     <= (gen_rfield == '0) || (gen_lfield == '0);
     tail_bad_q <= chk_q.crc || !chk_q.inval || chk_q.gen;
     list_bad_q <= chk_q.crc || !chk_q.free || chk_q.next || chk_q.own;
     fix_bad_q  <= chk_q.crc || !chk_q.inval;
@@ -1358,6 +1377,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     fixed        = 1'b0;
     fix_err      = 1'b0;
     undo         = 1'b0;
+    skip         = 1'b0;
     fix_next     = 1'b0;
     cnt_clr      = 1'b0;
     cnt_inc      = 1'b0;
@@ -1417,7 +1437,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
           read    = 1'b1;
           state_d = StRdWait;
         end else begin
-          state_d   = StWrCrc;
+          state_d   = tail_sweep_q ? StSweep : StWrCrc;
           wr_kind_d = WrFree;
         end
       end
@@ -1567,9 +1587,6 @@ module tpt_reg_engine import tpt_pkg::*; #(
           fin_query = 1'b1;
         end else if (own_tag && !(gen_fields_valid && fields_q)) begin
           state_d = StResult;
-        end else if (own_tag && zero_q) begin
-          fin        = 1'b1;
-          fin_status = StsKeyTag;
         end else if (is_rereg_q || is_fast_q || is_bind_q || is_range_q) begin
           load_page = is_fast_q;
           state_d   = StArg0;
@@ -1665,7 +1682,11 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
       StKeyWait: begin
         cnt_clr = 1'b1;
-        if (keys_take) begin
+        if (keys_take && zero_q && is_make_q && from_fresh_q) begin
+          // Not this index. The command is begun again.
+          skip    = 1'b1;
+          state_d = StIdle;
+        end else if (keys_take) begin
           wr_kind_d  = is_range_q ? WrGen : WrNew;
           wr_state_d = (is_reg_q || is_phys_q || is_fast_q) ? StValid :
                        is_rereg_q ? StInvalid : StAlloc;
@@ -1692,7 +1713,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
       StSweep: begin
         cnt_clr = 1'b1;
-        if (sweep_done_i) state_d = (job_q == JobTail) ? StWrSet : StWrCrc;
+        if (sweep_done_i) state_d = ((job_q == JobTail) && is_rereg_q) ? StWrSet : StWrCrc;
       end
 
       StWrCrc: begin
@@ -1930,6 +1951,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
       op_q         <= op_next;
       tail_index_q <= head_q.index;
       tail_gen_q   <= head_q.gen;
+      tail_sweep_q <= head_q.sweep;
       tail_parent_q <= head_q.parent;
     end
   end
@@ -2059,7 +2081,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
       fl_tail_gen_q <= '0;
       fl_cnt_q      <= '0;
     end else begin
-      if (take_q && from_fresh_q) fresh_q <= fresh_q + 1'b1;
+      if ((take_q && from_fresh_q) || skip) fresh_q <= fresh_q + 1'b1;
       if (restore_q && reg_q.fresh) fresh_q <= {1'b0, reg_q.index};
       if (take_q && !from_fresh_q) begin
         fl_head_q <= cur_q.bound;
@@ -2267,6 +2289,11 @@ module tpt_reg_engine import tpt_pkg::*; #(
   `TPT_ASSERT(WriteOnlyInWork_A, !wr_valid_o || (job_q != JobCmd) || cmd_full_q || step_q)
   `TPT_ASSERT(ClearOnlyClearing_A, !(wr_valid_o && (job_q == JobClear)) || (init_q == InitClear) ||
               (init_q == InitError))
+  // A command that leaves an index out has not been posted, and nobody else takes one.
+  `TPT_ASSERT(SkipAlone_A, !skip || (!take_q && (index_q == fresh_q[IndexW-1:0])))
+  // Tags that commands bring never make a key 0: no region or window has such an index.
+  `TPT_ASSERT(FieldNotZero_A, !(reg_load_q || end_load_q) ||
+              ((gen_lfield != '0) && (gen_rfield != '0)))
   `TPT_ASSERT(KeysOnlyOk_A, !cpl_valid_o || (cpl_status_q == StsOk) ||
               ((cpl_lkey_q == '0) && (cpl_rkey_q == '0)))
 `ifndef SYNTHESIS

@@ -109,7 +109,10 @@ module key_gen_formal import tpt_pkg::*; #(
     `TPT_ASSERT(RoundL_A, !made_q || l_q[r+2] == half(l_q[r], l_q[r+1], secret_i[12*r+:12]))
     `TPT_ASSERT(RoundR_A, !made_q || r_q[r+2] == half(r_q[r], r_q[r+1], secret_i[12*r+:12]))
   end
-  `TPT_ASSERT(TagRound_A, dut.tag_state_q != 2'd3 || dut.round_q < 5'd8)
+  `TPT_ASSERT(TagSpeck_A, dut.tag_state_q != 2'd1 || dut.round_q < 6'd27)
+  `TPT_ASSERT(TagWait_A, dut.tag_state_q != 2'd2 || dut.round_q == 6'd27)
+  `TPT_ASSERT(TagMix_A, dut.tag_state_q != 2'd3 ||
+                        (dut.round_q >= 6'd27 && dut.round_q < 6'd43))
   `TPT_ASSERT(IdleStill_A, state != Idle || !made_q || (!dut.in_round_q && !dut.role_first_q) ||
                            first_q)
   `TPT_ASSERT(Work_A, state == Idle || made_q)

@@ -12,6 +12,7 @@ use tpt_bench::{
 use tpt_golden::codec::MptEntry;
 use tpt_golden::frames::{FrameList, Page};
 use tpt_golden::host::PhysRange;
+use tpt_golden::keys::KeyMaker;
 use tpt_golden::mtt::{boundary_matrix, Shape};
 use tpt_golden::regs;
 use tpt_golden::regs::counter;
@@ -716,6 +717,76 @@ fn generation_wrap() -> Result {
         keys[0], keys[256],
         "a tag is used again after 256 registrations, not before"
     );
+    Ok(())
+}
+
+/// The index whose field is 0, in whichever role, is left out: when its turn comes, when a write
+/// behind it fails, and when the list of free indices is gone through.
+#[test]
+fn the_index_of_field_0_is_left_out() -> Result {
+    for role in [Role::Local, Role::Remote] {
+        let mut unit = UnitConfig::default();
+        let entries = unit.mpt_size;
+        let of_zero = |secret| KeyMaker::new(secret, unit.tag_secret, false).decode(Key::NONE);
+        let secret = (1..=u32::MAX)
+            .map(|seed| [seed, seed.rotate_left(16), !seed, 0x5eed])
+            .find(|secret| {
+                let (owner, index) = of_zero(*secret);
+                owner == role && (3..entries).contains(&index)
+            })
+            .expect("one secret of 140,000");
+        let left_out = of_zero(secret).1;
+        unit.perm_secret = secret;
+        let mut rig = Rig::new(BenchOptions::default(), &unit)?;
+        let spec = |index: u32| tree(0x10_0000, 8, PA + (u64::from(index) << 30));
+        let mut regions = Vec::new();
+        for round in 0..2 {
+            for index in (1..entries).filter(|index| *index != left_out) {
+                if round == 0 && index + 1 == left_out {
+                    // A write that fails gives its index back while the next one is left out.
+                    let entry = rig.bench.entry_address(index);
+                    let fault = Fault::once(entry..entry + 64, FaultOn::Write);
+                    rig.bench.axi.inject(fault);
+                    let mut posted = Vec::new();
+                    for _ in 0..2 {
+                        let spec = spec(index);
+                        let table = rig.build_table(&spec);
+                        let command = rig.reg_command(&spec, &table);
+                        rig.bench.post(command, Rig::pages(&spec));
+                        posted.push((command.id, table));
+                    }
+                    for (n, (id, table)) in posted.into_iter().enumerate() {
+                        let done = rig.bench.wait_completion(&mut rig.host.mem, id)?;
+                        let status = [Status::Bus, Status::Ok][n];
+                        assert_eq!(done.status, status);
+                        table.free(&mut rig.host);
+                        if status == Status::Ok {
+                            assert_eq!(done.index, index);
+                            let gone = rig.plain(CmdOp::DeregMr, done.lkey, 1)?;
+                            assert_eq!(gone.status, Status::Ok);
+                        }
+                    }
+                    continue;
+                }
+                let mr = rig.register(spec(index))?;
+                if round == 0 {
+                    assert_eq!(mr.index, index);
+                }
+                assert_ne!(mr.index, left_out);
+                let request = mr.request(Op::RemoteRead, 0x10_0000, 8);
+                rig.expect(0, request, Syndrome::Ok)?;
+                regions.push(mr);
+            }
+            if round == 0 {
+                regions.push(rig.register(spec(left_out))?);
+            }
+            let full = rig.plain(CmdOp::AllocMw, Key::NONE, 1)?;
+            assert_eq!(full.status, Status::NoIndex);
+            for mr in regions.drain(..) {
+                rig.deregister(mr)?;
+            }
+        }
+    }
     Ok(())
 }
 

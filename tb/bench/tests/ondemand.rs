@@ -820,6 +820,58 @@ fn generations_wrap() -> Result {
     Ok(())
 }
 
+/// Invalidations of ranges count the generation up, but not the tags: no key of an index comes
+/// again before 256 registrations. And no line that they have left in the cache is taken for one
+/// of the next regions, whose generations are the same.
+#[test]
+fn keys_do_not_follow_invalidations() -> Result {
+    let unit = UnitConfig {
+        mpt_size: 2,
+        ..UnitConfig::default()
+    };
+    let mut rig = Rig::new(BenchOptions::default(), &unit)?;
+    let pager = Pager::default();
+    rig.bench.set_fault_handler(Some(Box::new(pager.clone())));
+    let mut keys = Vec::new();
+    for round in 0..257u64 {
+        let mut mr = rig.register_paged(&pager, spec(64, 1))?;
+        keys.push((mr.lkey, mr.rkey));
+        let ranges = if round == 3 { 255 } else { round % 5 };
+        for n in 0..ranges {
+            // Another order of pages, and so other frames.
+            for page in [20 + (round + n) % 4, 20 + (round + n + 1) % 4] {
+                rig.expect(0, mr.at(Op::RemoteRead, page, 8), Syndrome::Ok)?;
+            }
+            let done = rig.reclaim(&pager, &mr, 20..24)?;
+            assert_eq!(done.status, Status::Ok);
+            if round % 50 == 9 && n == 1 {
+                let command = Command {
+                    id: rig.id(),
+                    op: CmdOp::ReregMr.code(),
+                    key: mr.lkey,
+                    pd: 1,
+                    new_pd: 1,
+                    rereg: rereg::PD,
+                    ..Command::default()
+                };
+                let done = rig.command(command, CommandExtra::default())?;
+                assert_eq!(done.status, Status::Ok);
+                (mr.lkey, mr.rkey) = (done.lkey, done.rkey);
+                keys.push((mr.lkey, mr.rkey));
+            }
+        }
+        rig.expect(0, mr.at(Op::RemoteRead, 22, 8), Syndrome::Ok)?;
+        let gone = rig.plain(CmdOp::DeregMr, mr.lkey, 1)?;
+        assert_eq!(gone.status, Status::Ok);
+    }
+    for distance in 1..256 {
+        assert_ne!(keys[0].0, keys[distance].0, "L_Key {distance}");
+        assert_ne!(keys[0].1, keys[distance].1, "R_Key {distance}");
+    }
+    assert_eq!(keys[0], keys[256]);
+    Ok(())
+}
+
 /// Requests that are on their way while the generation wraps bring lines of the old one into the
 /// cache behind its sweep. They must be gone when that generation comes again.
 #[test]

@@ -399,7 +399,8 @@ pub struct MptEntry {
     pub gen: u8,
     /// Protection domain.
     pub pd: u32,
-    /// Queue pair of a type-2 window.
+    /// Queue pair of a type-2 window. Of a region (kind MR) bits 7:0 count the invalidations of
+    /// ranges.
     pub qpn: u32,
     /// Start address.
     pub start: u64,

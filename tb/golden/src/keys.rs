@@ -7,9 +7,9 @@
 //!   Feistel network on two 12-bit halves, 10 rounds. L_Keys and R_Keys are therefore disjoint, and
 //!   one key does not tell the next. In plain mode the field is {role, index} itself.
 //! * The **tag** depends on index, role and generation through a keyed pseudo-random function:
-//!   Speck64/128 turns the index into two 32-bit words, one for each role; that word is the key of
-//!   a small permutation of the 8-bit generation. A permutation, so the tags of one index differ
-//!   for 256 registrations in a row.
+//!   16 states of Speck64/128, from the ciphertext of the index on, give one byte each for each role;
+//!   these are the sub keys of a small permutation of the 8-bit generation. A permutation, so the
+//!   tags of one index differ for 256 registrations in a row.
 //!
 //! ```
 //! use tpt_golden::keys::KeyMaker;
@@ -25,6 +25,8 @@ use crate::types::{Access, Key, Role};
 
 /// Rounds of the 24-bit permutation.
 pub const PERM_ROUNDS: u32 = 10;
+/// Rounds of the permutation that makes tags.
+pub const TAG_ROUNDS: usize = 16;
 /// Bits of an index.
 pub const INDEX_BITS: u32 = 23;
 
@@ -94,24 +96,29 @@ impl KeyMaker {
         (role, plain % (1 << INDEX_BITS))
     }
 
-    /// The tag that the unit chooses for a registration. Never such that the key would be 0.
-    pub fn tag(&self, role: Role, index: u32, generation: u8) -> u8 {
-        let (remote, local) = self.speck.encrypt(TAG_LABEL, index % (1 << INDEX_BITS));
-        let sub_key = match role {
-            Role::Local => local,
-            Role::Remote => remote,
+    /// The sub keys with which the tags of an index are made.
+    pub fn tag_keys(&self, role: Role, index: u32) -> [u8; TAG_ROUNDS] {
+        let states = self.speck.states(TAG_LABEL, index % (1 << INDEX_BITS));
+        let byte = match role {
+            Role::Local => 0,
+            Role::Remote => 2,
         };
-        let (mut left, mut right) = (generation >> 4, generation & 0xf);
-        for r in 0..8 {
-            let nibble = (sub_key >> (4 * r)) as u8 & 0xf;
-            (left, right) = (right, left ^ SBOX[usize::from(right ^ nibble)]);
-        }
-        let tag = left << 4 | right;
-        if tag == 0 && self.field(role, index) == 0 {
-            1
-        } else {
-            tag
-        }
+        std::array::from_fn(|n| states[Speck::ROUNDS + n].0.to_le_bytes()[byte])
+    }
+
+    /// The tag that the unit chooses for a registration.
+    pub fn tag(&self, role: Role, index: u32, generation: u8) -> u8 {
+        self.tag_keys(role, index)
+            .into_iter()
+            .fold(generation, mix_tag)
+    }
+
+    /// The index field is 0 in one of the roles: such an index is not handed out, as a key could
+    /// be 0.
+    pub fn has_zero_field(&self, index: u32) -> bool {
+        [Role::Local, Role::Remote]
+            .into_iter()
+            .any(|role| self.field(role, index) == 0)
     }
 
     /// L_Key and R_Key of a registration. The R_Key is 0 if nothing is granted to the peer.
@@ -144,18 +151,28 @@ fn round(x: u16) -> u16 {
     y ^ rotl(5) ^ rotl(8)
 }
 
-/// Speck64/128: 64-bit block, 128-bit key, 27 rounds (Beaulieu et al., 2013).
+/// A round of the permutation that makes tags: nibbles L and R of the value become R and L ^
+/// S(S(R ^ low nibble of the key) ^ high nibble).
+pub fn mix_tag(value: u8, key: u8) -> u8 {
+    let s = |nibble: u8| SBOX[usize::from(nibble)];
+    let (left, right) = (value >> 4, value & 15);
+    right << 4 | left ^ s(s(right ^ key & 15) ^ key >> 4)
+}
+
+/// Speck64/128: 64-bit block, 128-bit key, 27 rounds (Beaulieu et al., 2013), which goes on for as
+/// many rounds as tags need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Speck {
-    round_keys: [u32; Speck::ROUNDS],
+    round_keys: [u32; Speck::ALL],
 }
 
 impl Speck {
     const ROUNDS: usize = 27;
+    const ALL: usize = Speck::ROUNDS + TAG_ROUNDS;
 
     /// Key words in the order k0, l0, l1, l2.
     fn new([k0, l0, l1, l2]: [u32; 4]) -> Speck {
-        let mut round_keys = [0; Speck::ROUNDS];
+        let mut round_keys = [0; Speck::ALL];
         let mut k = k0;
         let mut l = [l0, l1, l2];
         for (i, round_key) in round_keys.iter_mut().enumerate() {
@@ -167,10 +184,14 @@ impl Speck {
         Speck { round_keys }
     }
 
-    fn encrypt(&self, x: u32, y: u32) -> (u32, u32) {
-        self.round_keys.iter().fold((x, y), |(x, y), k| {
-            let x = x.rotate_right(8).wrapping_add(y) ^ k;
-            (x, y.rotate_left(3) ^ x)
+    /// What is there after 0, 1, 2, ... rounds; the ciphertext after 27.
+    fn states(&self, x: u32, y: u32) -> [(u32, u32); Speck::ALL] {
+        let mut next = (x, y);
+        self.round_keys.map(|k| {
+            let now = next;
+            let x = now.0.rotate_right(8).wrapping_add(now.1) ^ k;
+            next = (x, now.1.rotate_left(3) ^ x);
+            now
         })
     }
 }
@@ -184,7 +205,7 @@ mod tests {
     fn speck_test_vector() {
         let speck = Speck::new([0x0302_0100, 0x0b0a_0908, 0x1312_1110, 0x1b1a_1918]);
         assert_eq!(
-            speck.encrypt(0x3b72_6574, 0x7475_432d),
+            speck.states(0x3b72_6574, 0x7475_432d)[27],
             (0x8c6f_a548, 0x454e_028b)
         );
     }

@@ -228,8 +228,7 @@ coded_enum! {
         KeyIndex = 13,
         /// The entry is free or invalid, or not in the state that the command needs.
         KeyState = 14,
-        /// Not a key of the role that the command needs, or its tag is wrong; or the key that is
-        /// asked for would be 0.
+        /// Not a key of the role that the command needs, or its tag is wrong.
         KeyTag = 15,
         /// The command does not exist for what the key names.
         KeyKind = 16,

@@ -287,7 +287,8 @@ fn refusals_of_invalidate_range() {
     assert_eq!(off, Status::Disabled);
 }
 
-/// The generation counts up and wraps, the keys stay, and the next registration goes on from there.
+/// The generation counts up and wraps, the keys stay, and the next registration has the keys that
+/// follow, as if there had been no invalidation.
 #[test]
 fn generations_of_invalidate_range() {
     let mut unit = paging();
@@ -300,12 +301,27 @@ fn generations_of_invalidate_range() {
         assert_eq!((region.lkey, region.rkey), (done.lkey, done.rkey));
         let entry = good(&mut unit, named(CmdOp::Query, done.lkey)).entry;
         assert_eq!(entry[6], expected, "as in memory");
+        assert_eq!(entry[11], (n % 256) as u8, "in the place of the queue pair");
         assert_eq!(unit.check_entry(index, &entry), Ok(()));
         good(&mut unit, inval(done.lkey, START, 1));
     }
-    let gen = unit.slot(index).1;
-    good(&mut unit, named(CmdOp::DeregMr, done.lkey));
-    assert_eq!(unit.slot(index), (State::Free, gen));
+    let keys = |unit: &Golden, registration| {
+        let access = Access::LOCAL_WRITE | Access::REMOTE_READ;
+        unit.keys().keys(index, registration, access)
+    };
+    assert_eq!((done.lkey, done.rkey), keys(&unit, 1));
+    // REREG_MR: the next tag, and the generation goes on.
+    let renamed = Command {
+        rereg: rereg::PD,
+        new_pd: PD,
+        ..named(CmdOp::ReregMr, done.lkey)
+    };
+    let again = good(&mut unit, renamed);
+    assert_eq!((again.lkey, again.rkey), keys(&unit, 2));
+    assert_eq!(unit.slot(index).1, (302 % 256) as u8);
+    good(&mut unit, inval(again.lkey, START, 1));
+    good(&mut unit, named(CmdOp::DeregMr, again.lkey));
+    assert_eq!(unit.slot(index), (State::Free, 2));
 }
 
 /// In flight: PENDING, BUSY, and a memory that refuses the write.
@@ -335,13 +351,14 @@ fn invalidate_range_in_flight() {
 
     // The unit writes the new entry again: memory says which one is there.
     let before = unit.current(index).expect("valid").entry(State::Valid);
+    assert_eq!(before.qpn, 1);
     unit.begin(&command(7), None, 150);
     let refused = unit.complete(&answer(7, Status::Bus), 160);
     assert_eq!(refused, Ok(Outcome::Refused(Status::Bus)));
     assert!(!unit.recover(index, &before.encode(), 160));
     assert_eq!(unit.slot(index).1, gen);
     let mut after = before;
-    after.gen = gen + 1;
+    (after.gen, after.qpn) = (gen + 1, before.qpn + 1);
     assert!(!unit.recover(index, &after.encode(), 160));
     assert_eq!(unit.slot(index).1, gen + 1);
     assert_eq!(unit.check_entry(index, &after.encode()), Ok(()));

@@ -33,8 +33,8 @@ pub(super) struct Before {
     state: State,
     gen: u8,
     dormant: Option<Arc<Region>>,
-    /// The index had never been handed out.
-    fresh: bool,
+    /// The index had never been handed out: which was the first of those.
+    fresh: Option<u32>,
 }
 
 impl Before {
@@ -42,7 +42,7 @@ impl Before {
         state: State::Free,
         gen: 0,
         dormant: None,
-        fresh: false,
+        fresh: None,
     };
 }
 
@@ -121,11 +121,13 @@ impl Change {
 }
 
 impl Slot {
-    /// The region that is there has this generation from here on.
-    pub(super) fn renew(&mut self, gen: u8) {
-        self.gen = gen;
+    /// A range of the region that is there is invalidated, or (`by` -1) was not.
+    pub(super) fn renew(&mut self, by: i8) {
+        self.gen = self.gen.wrapping_add_signed(by);
         if let Some(current) = self.incarnations.back_mut() {
-            Arc::make_mut(&mut current.region).gen = gen;
+            let region = Arc::make_mut(&mut current.region);
+            region.gen = region.gen.wrapping_add_signed(by);
+            region.ranges = region.ranges.wrapping_add_signed(by);
         }
     }
 
@@ -142,10 +144,10 @@ impl Golden {
             self.faults[slot].answered += 1;
             return Before::NOTHING;
         }
-        let fresh = change.takes && change.index == self.fresh;
+        let fresh = (change.takes && change.index >= self.fresh).then_some(self.fresh);
         if change.takes {
-            if fresh {
-                self.fresh += 1;
+            if fresh.is_some() {
+                self.fresh = change.index + 1;
             } else {
                 self.free.pop_front();
             }
@@ -166,7 +168,7 @@ impl Golden {
             slot.state = State::Invalid;
         }
         if change.renews {
-            slot.renew(slot.gen.wrapping_add(1));
+            slot.renew(1);
         }
         if let Some((state, region)) = &change.then {
             slot.gen = region.gen;
@@ -202,15 +204,14 @@ impl Golden {
         }
         if change.takes {
             (slot.state, slot.gen, slot.dormant) = (State::Free, before.gen, None);
-            if before.fresh {
-                self.fresh -= 1;
-            } else {
-                self.free.push_front(change.index);
+            match before.fresh {
+                Some(first) => self.fresh = first,
+                None => self.free.push_front(change.index),
             }
             return;
         }
         if change.renews {
-            slot.renew(before.gen);
+            slot.renew(-1);
             return;
         }
         slot.gen = before.gen;
@@ -235,6 +236,9 @@ impl Golden {
                 match &change.then {
                     Some((state, region)) => slot.put(*state, region),
                     None => {
+                        if let Some(region) = slot.held() {
+                            slot.gen = region.registrations();
+                        }
                         (slot.state, slot.dormant) = (State::Free, None);
                         self.free.push_back(change.index);
                     }

@@ -247,8 +247,8 @@ impl Golden {
     ///   registered, that is, [`Golden::next_index`].
     pub fn retire(&mut self, index: u32, now: u64) {
         self.clock = self.clock.max(now);
-        if index == self.fresh {
-            self.fresh += 1;
+        if index >= self.fresh {
+            self.fresh = index + 1;
         }
         self.free.retain(|free| *free != index);
         let places = self.slots.len().max(index as usize + 1);
@@ -518,11 +518,10 @@ impl Golden {
     /// The index of the next registration: fresh ones first, then the one that is free for the
     /// longest time.
     pub fn next_index(&self) -> Option<u32> {
-        if self.fresh < self.table_size {
-            Some(self.fresh)
-        } else {
-            self.free.front().copied()
-        }
+        let mut fresh = self.fresh..self.table_size;
+        fresh
+            .find(|index| !self.keys.has_zero_field(*index))
+            .or_else(|| self.free.front().copied())
     }
 
     fn settle(&mut self, flight: InFlight, now: u64) {

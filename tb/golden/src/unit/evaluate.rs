@@ -139,8 +139,13 @@ impl Golden {
             true => command.new_pd,
             false => old.pd,
         };
-        let gen = old.gen.wrapping_add(1);
-        let region = self.region(old.index, gen, pd, &arguments, new_pages);
+        let regs = old.registrations().wrapping_add(1);
+        let region = Region {
+            gen: old.gen.wrapping_add(1),
+            first_gen: old.gen.wrapping_add(1),
+            ranges: old.ranges,
+            ..self.region(old.index, regs, pd, &arguments, new_pages)
+        };
         Ok(Change::end(
             old.index,
             Some((State::Valid, Arc::new(region))),
@@ -281,8 +286,6 @@ impl Golden {
         refuse_if(state != State::Alloc, Status::KeyState)?;
         let key = |role| Key::new(self.keys.field(role, old.index), command.tag);
         let (lkey, rkey) = (key(Role::Local), key(Role::Remote));
-        let nothing = lkey == Key::NONE || rkey == Key::NONE;
-        refuse_if(nothing, Status::KeyTag)?;
         let arguments = Arguments::of_fast_registration(command, old);
         let all = Fresh {
             translation: true,
@@ -358,7 +361,6 @@ impl Golden {
         if type2 {
             refuse_if(state != State::Alloc, Status::KeyState)?;
             rkey = Key::new(rkey.field(), command.tag);
-            refuse_if(rkey == Key::NONE, Status::KeyTag)?;
             known = Access::KNOWN_WINDOW;
         }
         let access = Access(command.access);

@@ -39,13 +39,14 @@ impl Golden {
                 return false;
             }
             // INVALIDATE_RANGE: the unit could not go back to the old generation.
-            let renewed = MptEntry {
+            let renewed = Region {
                 gen: region.gen.wrapping_add(1),
-                ..region.entry(state)
+                ranges: region.ranges.wrapping_add(1),
+                ..Region::clone(&region)
             };
             let on_demand = region.access.contains(Access::ON_DEMAND);
-            if on_demand && meaning(renewed) == meaning(found) {
-                self.slots[index as usize].renew(found.gen);
+            if on_demand && meaning(renewed.entry(state)) == meaning(found) {
+                self.slots[index as usize].renew(1);
                 return false;
             }
             let unbound = (found.state, found.kind) == (State::Alloc.code(), region.kind.code());

@@ -42,6 +42,9 @@ pub struct Region {
     pub gen: u8,
     /// The generation when it was registered.
     pub first_gen: u8,
+    /// Invalidations of ranges since then, or since the first registration of a region that was
+    /// registered anew; modulo 256.
+    pub ranges: u8,
     /// Kind of the entry.
     pub kind: Kind,
     /// Protection domain.
@@ -87,6 +90,7 @@ impl Default for Region {
             index: 0,
             gen: 0,
             first_gen: 0,
+            ranges: 0,
             kind: Kind::Mr,
             pd: 0,
             qpn: 0,
@@ -110,6 +114,11 @@ impl Default for Region {
 }
 
 impl Region {
+    /// The registrations of the index, modulo 256: what tags are made of.
+    pub fn registrations(&self) -> u8 {
+        self.gen.wrapping_sub(self.ranges)
+    }
+
     /// The lowest address that requests may name: 0 in a zero-based region.
     pub fn base(&self) -> u64 {
         if self.access.contains(Access::ZERO_BASED) {
@@ -261,7 +270,10 @@ impl Region {
             rkey_tag: self.rkey.tag(),
             gen: self.gen,
             pd: self.pd,
-            qpn: self.qpn,
+            qpn: match self.kind {
+                Kind::Mr => self.ranges.into(),
+                _ => self.qpn,
+            },
             start: self.start,
             length: self.length,
             frame,

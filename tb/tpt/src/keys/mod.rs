@@ -436,11 +436,16 @@ fn measure(options: &Options) -> Result<Report> {
         say("tags");
         let (secrets, indices) = options.pick((8, 1 << 15), (32, 1 << 17));
         let spread = tags::spread(secrets, indices, options.plant, &mut options.rng(4));
-        let next = tags::next_tags(6, options.pick(16, 100), &mut options.rng(5));
+        let next = tags::next_tags(
+            6,
+            options.pick(16, 100),
+            options.pick(1 << 14, 1 << 20),
+            &mut options.rng(5),
+        );
         let sizes = tags::ReuseSizes {
             secrets: options.pick(4, 16),
             indices: options.pick(512, 8192),
-            zero_fields: options.pick(64, 4096),
+            zero_fields: options.pick(2, 16),
         };
         let reuse = tags::reuse(sizes, options.plant, &mut options.rng(6));
         let guesses = match options.plant {

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use tpt_bench::rng::Rng;
+use tpt_golden::keys::TAG_ROUNDS;
 use tpt_golden::types::{Access, CmdOp, Command, Completion, Key, Role, Status};
 use tpt_golden::unit::Golden;
 
@@ -94,43 +95,55 @@ pub fn spread(secrets: u32, indices: u32, plant: Option<Plant>, rng: &mut Rng) -
 // The next tag of the same index
 // -------------------------------------------------------------------------------------------------
 
-/// Four of the eight rounds of the tag function, with 16 bits of the sub key.
+/// Rounds of the weak tag function that is broken for comparison.
+const WEAK_ROUNDS: usize = 4;
+
+/// A round of the tag function. Written a second time: that it is the reference's is a test.
+fn mix(value: u8, key: u8) -> u8 {
+    let (left, right) = (value >> 4, value & 15);
+    right << 4 | left ^ twice(right, key)
+}
+
+/// The same backwards.
+fn unmix(value: u8, key: u8) -> u8 {
+    let (left, right) = (value >> 4, value & 15);
+    (right ^ twice(left, key)) << 4 | left
+}
+
+fn twice(nibble: u8, key: u8) -> u8 {
+    SBOX[usize::from(SBOX[usize::from(nibble ^ key & 15)] ^ key >> 4)]
+}
+
+/// Two of the rounds of the weak function, with 16 bits of the sub keys.
 fn half(generation: u8, key: u16) -> u8 {
-    let (mut left, mut right) = (generation >> 4, generation & 15);
-    for round in 0..4 {
-        let nibble = (key >> (4 * round)) as u8 & 15;
-        (left, right) = (right, left ^ SBOX[usize::from(right ^ nibble)]);
-    }
-    left << 4 | right
+    key.to_le_bytes().into_iter().fold(generation, mix)
 }
 
 /// The same backwards.
 fn half_back(tag: u8, key: u16) -> u8 {
-    let (mut left, mut right) = (tag >> 4, tag & 15);
-    for round in (0..4).rev() {
-        let nibble = (key >> (4 * round)) as u8 & 15;
-        (left, right) = (right ^ SBOX[usize::from(left ^ nibble)], left);
-    }
-    left << 4 | right
+    key.to_be_bytes().into_iter().fold(tag, unmix)
 }
 
-/// The chance of the likeliest next tag, if one tag is known: exactly, on average over all sub
-/// keys, and of the generation at which it is highest. As the eight nibbles of a sub key are
-/// independent, it is the sum over all differential trails of the tag function.
-pub fn best_after_one() -> f64 {
+/// The chance of the likeliest next tag of a function of `rounds` rounds, if one tag is known:
+/// exactly, on average over all sub keys, and of the generation at which it is highest. As the
+/// nibbles of the sub keys are independent, it is the sum over all differential trails.
+pub fn best_after_one(rounds: usize) -> f64 {
     let of_sbox = |from: usize, to: usize| {
         let hits = |x: &usize| SBOX[*x] ^ SBOX[x ^ from] == to as u8;
         (0..16).filter(hits).count() as f64 / 16.0
     };
+    let of_two = |from: usize, to: usize| -> f64 {
+        (0..16).map(|by| of_sbox(from, by) * of_sbox(by, to)).sum()
+    };
     let best = |start: usize| {
         let mut chances = [0.0; 256];
         chances[start] = 1.0;
-        for _ in 0..8 {
+        for _ in 0..rounds {
             let mut next = [0.0; 256];
             for (difference, chance) in chances.iter().enumerate() {
                 let (left, right) = (difference >> 4, difference & 15);
                 for change in 0..16 {
-                    next[right << 4 | left ^ change] += chance * of_sbox(right, change);
+                    next[right << 4 | left ^ change] += chance * of_two(right, change);
                 }
             }
             chances = next;
@@ -143,8 +156,8 @@ pub fn best_after_one() -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// How many of the 2^32 sub keys of an index make each tag the next one, out of those that make the
-/// tags which are known, from `first` on. Meet in the middle: 2^16 halves from each side.
+/// How many of the 2^32 sub keys of the weak function make each tag the next one, out of those that
+/// make the tags which are known, from `first` on. Meet in the middle: 2^16 halves from each side.
 fn votes(first: u8, known: &[u8]) -> Vec<u64> {
     let generation = |n: usize| first.wrapping_add(n as u8);
     let word = |values: &mut dyn Iterator<Item = u8>| {
@@ -172,7 +185,8 @@ fn votes(first: u8, known: &[u8]) -> Vec<u64> {
     votes
 }
 
-/// What an attacker that knows the algorithm, but not the secret, makes of tags of one index.
+/// What an attacker that knows the algorithm, but not the secret, makes of tags of one index, if
+/// they are made by [`WEAK_ROUNDS`] rounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NextTag {
     /// Successive tags that were known.
@@ -191,10 +205,12 @@ pub fn next_tag(most: usize, trials: u32, rng: &mut Rng) -> Vec<NextTag> {
         .map(|known| {
             let (mut right, mut left) = (0.0, 0.0);
             for _ in 0..trials {
-                let maker = Maker::random(false, None, rng);
-                let index = 1 + rng.below((1 << 23) - 1) as u32;
+                let sub_keys = (rng.next_u64() as u32).to_le_bytes();
                 let first = rng.below(256) as u8;
-                let tag = |n: usize| maker.tag(Role::Remote, index, first.wrapping_add(n as u8));
+                let tag = |n: usize| {
+                    let generation = first.wrapping_add(n as u8);
+                    sub_keys.into_iter().fold(generation, mix)
+                };
                 let tags: Vec<u8> = (0..known).map(tag).collect();
                 let votes = votes(first, &tags);
                 let best = votes.iter().copied().max().unwrap_or(0);
@@ -214,13 +230,47 @@ pub fn next_tag(most: usize, trials: u32, rng: &mut Rng) -> Vec<NextTag> {
         .collect()
 }
 
-/// [`best_after_one`] and [`next_tag`].
-pub fn next_tags(most: usize, trials: u32, rng: &mut Rng) -> Report {
+/// Two tags of an index that follow each other, over many indices: how often their XOR is each
+/// number that it can be, against even shares. Smallest p-value over several generations.
+fn pairs(indices: u32, rng: &mut Rng) -> PValues {
+    let maker = Maker::random(false, None, rng);
+    let mut values = PValues::default();
+    for bits in 1..=8 {
+        let generation = ((1u16 << (bits - 1)) - 1) as u8;
+        let mut bins = vec![0u64; 255];
+        for index in 1..=indices {
+            let tag = |generation| maker.tag(Role::Remote, index, generation);
+            let xor = tag(generation) ^ tag(generation.wrapping_add(1));
+            if let Some(bin) = usize::from(xor).checked_sub(1) {
+                bins[bin] += 1;
+            }
+        }
+        values.0.push(chi_square_p(chi_square(&bins), 254.0));
+    }
+    values
+}
+
+/// [`best_after_one`], [`pairs`] and [`next_tag`].
+pub fn next_tags(most: usize, trials: u32, indices: u32, rng: &mut Rng) -> Report {
+    let mut one_known = Table::new(
+        "The next tag of the same index, one tag known",
+        "Chance of the likeliest next tag, by number of rounds; exact, over all sub keys, of the \
+         generation at which it is highest. Chance alone: 1 / 255.",
+        &["rounds", "chance", "times 1 / 255"],
+    );
+    for rounds in [2, 4, 6, 8, 12, TAG_ROUNDS] {
+        let chance = best_after_one(rounds);
+        one_known.rows.push(vec![
+            rounds.into(),
+            Cell::chance(chance),
+            Cell::real(chance * 255.0, 4),
+        ]);
+    }
     let mut table = Table::new(
-        "The next tag of the same index, by calculation",
-        "An attacker has seen the R_Key of one index in so many successive generations and tries \
-         all sub keys of that index, 32 bits, meeting in the middle. Of one tag: exact, over all \
-         sub keys.",
+        &format!("The next tag of the same index, if {WEAK_ROUNDS} rounds made it"),
+        "For comparison: an attacker has seen the R_Key of one index in so many successive \
+         generations and tries all sub keys of the index, 32 bits, meeting in the middle. With 16 \
+         rounds they are 128 bits, and the halves 64.",
         &[
             "tags known",
             "trials",
@@ -228,13 +278,6 @@ pub fn next_tags(most: usize, trials: u32, rng: &mut Rng) -> Report {
             "next tag right",
         ],
     );
-    let one = best_after_one();
-    table.rows.push(vec![
-        1u64.into(),
-        "all".into(),
-        Cell::real(24.0, 1),
-        Cell::chance(one),
-    ]);
     for row in next_tag(most, trials, rng) {
         table.rows.push(vec![
             row.known.into(),
@@ -243,14 +286,25 @@ pub fn next_tags(most: usize, trials: u32, rng: &mut Rng) -> Report {
             Cell::real(row.right, 3),
         ]);
     }
-    let claim = Claim::new(
-        "of one tag known, the likeliest next one of the index has less than twice 1 / 255",
-        format!("{one:.5}"),
-        one < 2.0 / 255.0,
-    );
+    let one = best_after_one(TAG_ROUNDS);
+    let even = pairs(indices, rng);
+    let claims = vec![
+        Claim::new(
+            "of one tag known, the likeliest next one of the index is 1.001 times as likely as chance at most",
+            format!("{:.6} times", one * 255.0),
+            one * 255.0 < 1.001,
+        ),
+        Claim::new(
+            format!(
+                "chi-square of two tags of an index that follow each other: no p-value is below {SIGNIFICANCE:.0e}"
+            ),
+            format!("least {:.1e}, even {:.1e}", even.least(), even.even()),
+            even.is_good(SIGNIFICANCE),
+        ),
+    ];
     Report {
-        tables: vec![table],
-        claims: vec![claim],
+        tables: vec![one_known, table],
+        claims,
     }
 }
 
@@ -370,6 +424,18 @@ fn until_again(maker: &Maker, ranges: u32) -> Option<u32> {
     None
 }
 
+/// Whether the index is left out by a unit that hands out all others: none of its keys is 0.
+fn leaves_out(maker: &Maker, index: u32) -> bool {
+    let mut unit = Unit::new(maker, index + 2);
+    let made: Option<Vec<Completion>> = (1..=index).map(|_| unit.register()).collect();
+    made.is_some_and(|made| {
+        unit.register().is_none()
+            && made.iter().all(|c| {
+                c.index != index && c.lkey != Key::NONE && c.rkey != Key::NONE
+            })
+    })
+}
+
 /// Whether the first R_Key is the same when the unit was disabled and enabled again with its
 /// secrets.
 fn same_after_enable(maker: &Maker) -> Option<bool> {
@@ -408,7 +474,7 @@ pub struct ReuseSizes {
     pub secrets: u32,
     /// Indices of each.
     pub indices: u32,
-    /// Secrets of which the one index with field 0 is looked at.
+    /// Secrets that put field 0 at an index of the table.
     pub zero_fields: u32,
 }
 
@@ -422,12 +488,16 @@ pub fn reuse(sizes: ReuseSizes, plant: Option<Plant>, rng: &mut Rng) -> Report {
             consecutive.index(&maker, index);
         }
     }
-    // The one {role, index} whose field is 0, of every secret.
-    let mut zero = Reuse::default();
+    // The one index with field 0 in one role, of secrets where it lies in the table.
+    let table_of_zero = 1 << 14;
+    let mut left_out = 0;
     for _ in 0..sizes.zero_fields {
-        let maker = Maker::random(false, None, rng);
-        let (_, index) = maker.reference().decode(Key::NONE);
-        zero.index(&maker, index);
+        let found = (0..1 << 20).find_map(|_| {
+            let maker = Maker::random(false, None, rng);
+            let (_, index) = maker.reference().decode(Key::NONE);
+            (1..table_of_zero).contains(&index).then_some((maker, index))
+        });
+        left_out += u32::from(found.is_some_and(|(maker, index)| leaves_out(&maker, index)));
     }
     let maker = Maker::random(false, None, rng);
     let plain = Maker::random(true, None, rng);
@@ -437,13 +507,6 @@ pub fn reuse(sizes: ReuseSizes, plant: Option<Plant>, rng: &mut Rng) -> Report {
         "Every tag of all 256 generations; and what the unit does with indices and generations.",
         &["what", "figure"],
     );
-    let other: Vec<&Repeat> = consecutive
-        .repeat
-        .iter()
-        .filter(|repeat| repeat.field != 0)
-        .collect();
-    let only_ones = zero.repeat.iter().all(|r| (r.field, r.tag) == (0, 1));
-    let near = zero.repeat.iter().map(|repeat| repeat.distance).min();
     let mut row = |what: &str, figure: Cell| table.rows.push(vec![what.into(), figure]);
     row(
         "{role, index} gone through",
@@ -454,17 +517,10 @@ pub fn reuse(sizes: ReuseSizes, plant: Option<Plant>, rng: &mut Rng) -> Report {
         consecutive.repeat.len().into(),
     );
     row(
-        "secrets whose {role, index} of field 0 was looked at",
+        "secrets that put field 0 into the table",
         u64::from(sizes.zero_fields).into(),
     );
-    row(
-        "of them with a tag twice (always tag 1)",
-        zero.repeat.len().into(),
-    );
-    row(
-        "shortest distance of the two, registrations",
-        near.map_or_else(Cell::none, |near| u64::from(near).into()),
-    );
+    row("of them whose index is left out", u64::from(left_out).into());
     let number = |n: Option<u32>| n.map_or_else(Cell::none, |n| u64::from(n).into());
     let alone = until_again(&maker, 0);
     row(
@@ -500,23 +556,29 @@ pub fn reuse(sizes: ReuseSizes, plant: Option<Plant>, rng: &mut Rng) -> Report {
     }
     let claims = vec![
         Claim::new(
-            "no {index, tag} comes twice in 256 generations, unless its field is 0",
-            format!("{} of {}", other.len(), consecutive.gone_through),
-            other.is_empty(),
-        ),
-        Claim::new(
-            "where the field is 0 only tag 1 comes twice, in one role of one index",
-            format!("{} of {} secrets", zero.repeat.len(), sizes.zero_fields),
-            only_ones && zero.repeat.len() == sizes.zero_fields as usize,
-        ),
-        Claim::new(
-            "an R_Key comes again after 256 registrations of its index, and no sooner",
+            "no {index, tag} comes twice in 256 generations",
             format!(
-                "after {}, plain after {}",
-                alone.unwrap_or_default(),
-                plain_alone.unwrap_or_default()
+                "{} of {}",
+                consecutive.repeat.len(),
+                consecutive.gone_through
             ),
-            (alone, plain_alone) == (Some(256), Some(256)),
+            consecutive.repeat.is_empty(),
+        ),
+        Claim::new(
+            "an index with field 0 is not handed out: no key is 0",
+            format!("{left_out} of {} secrets", sizes.zero_fields),
+            left_out == sizes.zero_fields,
+        ),
+        Claim::new(
+            "an R_Key comes again after 256 registrations of its index, and no sooner, whatever \
+             INVALIDATE_RANGE commands there are",
+            format!(
+                "after {}, plain after {}, with 255 commands after {}",
+                alone.unwrap_or_default(),
+                plain_alone.unwrap_or_default(),
+                renewed.unwrap_or_default()
+            ),
+            [alone, plain_alone, renewed] == [Some(256); 3],
         ),
         Claim::new(
             "an index comes again when all other free ones have been used",
@@ -538,14 +600,22 @@ pub fn reuse(sizes: ReuseSizes, plant: Option<Plant>, rng: &mut Rng) -> Report {
 mod tests {
     use super::*;
 
-    /// The two halves are the tag function, for some sub key: the votes of the right one are there.
+    /// The round is that of the reference, the halves can be undone, and the vote for the tag that
+    /// really comes next is there.
     #[test]
     fn the_right_sub_key_is_among_those_left() {
         let mut rng = Rng::new(1);
-        for _ in 0..4 {
+        for _ in 0..50 {
             let maker = Maker::random(false, None, &mut rng);
-            let index = 1 + rng.below(1000) as u32;
-            let tag = |n: u8| maker.tag(Role::Remote, index, n);
+            let (index, generation) = (1 + rng.below(1000) as u32, rng.next_u64() as u8);
+            let sub_keys = maker.reference().tag_keys(Role::Remote, index);
+            assert_eq!(sub_keys.len(), TAG_ROUNDS);
+            let tag = sub_keys.into_iter().fold(generation, mix);
+            assert_eq!(tag, maker.tag(Role::Remote, index, generation));
+        }
+        for _ in 0..4 {
+            let sub_keys = (rng.next_u64() as u32).to_le_bytes();
+            let tag = |n: u8| sub_keys.into_iter().fold(n, mix);
             let known: Vec<u8> = (7..13).map(tag).collect();
             let votes = votes(7, &known);
             assert!(votes[usize::from(tag(13))] > 0, "{votes:?}");
@@ -564,19 +634,21 @@ mod tests {
         assert!(rows[4].right > 0.9, "{rows:?}");
     }
 
-    /// The exact chance against counted ones, over many sub keys.
+    /// The exact chance of four rounds against counted ones, over many sub keys.
     #[test]
     fn the_best_guess_after_one_tag() {
-        let best = best_after_one();
-        assert!((1.0 / 255.0..2.0 / 255.0).contains(&best), "{best}");
-        let maker = Maker::random(false, None, &mut Rng::new(5));
+        let best = best_after_one(WEAK_ROUNDS);
+        assert!(best > 1.1 / 255.0, "{best}");
+        assert!(best_after_one(TAG_ROUNDS) < 1.001 / 255.0);
+        let mut rng = Rng::new(5);
         let mut most: f64 = 0.0;
         for bits in 1..=8 {
             let generation = (1u16 << (bits - 1)) as u8 - 1;
             let mut counts = [0u32; 256];
-            let indices = 1 << 16;
-            for index in 1..=indices {
-                let tag = |generation| maker.tag(Role::Remote, index, generation);
+            let indices = 1u32 << 16;
+            for _ in 0..indices {
+                let sub_keys = (rng.next_u64() as u32).to_le_bytes();
+                let tag = |generation| sub_keys.into_iter().fold(generation, mix);
                 counts[usize::from(tag(generation) ^ tag(generation + 1))] += 1;
             }
             let highest = counts.iter().copied().max().unwrap_or(0);
@@ -596,7 +668,7 @@ mod tests {
         let sizes = ReuseSizes {
             secrets: 1,
             indices: 64,
-            zero_fields: 32,
+            zero_fields: 2,
         };
         let report = reuse(sizes, None, &mut rng);
         assert!(report.is_good(), "{}", report.text());
