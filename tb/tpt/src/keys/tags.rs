@@ -430,9 +430,9 @@ fn leaves_out(maker: &Maker, index: u32) -> bool {
     let made: Option<Vec<Completion>> = (1..=index).map(|_| unit.register()).collect();
     made.is_some_and(|made| {
         unit.register().is_none()
-            && made.iter().all(|c| {
-                c.index != index && c.lkey != Key::NONE && c.rkey != Key::NONE
-            })
+            && made
+                .iter()
+                .all(|c| c.index != index && c.lkey != Key::NONE && c.rkey != Key::NONE)
     })
 }
 
@@ -495,7 +495,9 @@ pub fn reuse(sizes: ReuseSizes, plant: Option<Plant>, rng: &mut Rng) -> Report {
         let found = (0..1 << 20).find_map(|_| {
             let maker = Maker::random(false, None, rng);
             let (_, index) = maker.reference().decode(Key::NONE);
-            (1..table_of_zero).contains(&index).then_some((maker, index))
+            (1..table_of_zero)
+                .contains(&index)
+                .then_some((maker, index))
         });
         left_out += u32::from(found.is_some_and(|(maker, index)| leaves_out(&maker, index)));
     }
@@ -520,7 +522,10 @@ pub fn reuse(sizes: ReuseSizes, plant: Option<Plant>, rng: &mut Rng) -> Report {
         "secrets that put field 0 into the table",
         u64::from(sizes.zero_fields).into(),
     );
-    row("of them whose index is left out", u64::from(left_out).into());
+    row(
+        "of them whose index is left out",
+        u64::from(left_out).into(),
+    );
     let number = |n: Option<u32>| n.map_or_else(Cell::none, |n| u64::from(n).into());
     let alone = until_again(&maker, 0);
     row(

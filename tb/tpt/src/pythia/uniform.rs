@@ -7,6 +7,7 @@
 //! cached, although the answer on the wire does not. With it all refusals of the idle unit must take
 //! the same number of clocks, and accepted requests what they took before.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use anyhow::Result;
@@ -100,6 +101,15 @@ impl Side {
     fn slowest(&self) -> u32 {
         self.refusals().map(Spread::most).max().unwrap_or_default()
     }
+
+    /// Clocks, and how many refusals of all rules took so long.
+    fn histogram(&self) -> BTreeMap<u32, usize> {
+        let mut bins = BTreeMap::new();
+        for clocks in self.refusals().flat_map(|spread| &spread.0) {
+            *bins.entry(*clocks).or_default() += 1;
+        }
+        bins
+    }
 }
 
 /// Both settings.
@@ -123,6 +133,11 @@ impl Report {
         self.off.accepted == self.on.accepted
     }
 
+    /// Refusals of a setting.
+    fn refused(&self) -> usize {
+        self.off.refusals().map(|spread| spread.0.len()).sum()
+    }
+
     /// For people.
     pub fn text(&self) -> String {
         let mut text = format!(
@@ -141,6 +156,18 @@ impl Report {
                 on[0].text(),
                 on[1].text()
             );
+        }
+        let _ = writeln!(
+            text,
+            "\nhistogram of all refusals\n{:>6} {:>8} {:>8}",
+            "clocks", "off", "on"
+        );
+        let (off, on) = (self.off.histogram(), self.on.histogram());
+        let all: BTreeSet<u32> = off.keys().chain(on.keys()).copied().collect();
+        for clocks in all {
+            let of = |bins: &BTreeMap<u32, usize>| bins.get(&clocks).copied().unwrap_or(0);
+            let bar = "#".repeat((of(&off).max(of(&on)) * 40).div_ceil(self.refused().max(1)));
+            let _ = writeln!(text, "{clocks:>6} {:>8} {:>8}  {bar}", of(&off), of(&on));
         }
         let _ = writeln!(text, "\n{:<26} {:>14} {:>14}", "accepted", "off", "on");
         let sides = self.off.accepted.iter().zip(&self.on.accepted);
@@ -176,7 +203,12 @@ impl Report {
             let accepted: Vec<Value> = accepted
                 .map(|(what, spread)| json!({"what": what, "clocks": spread.json()}))
                 .collect();
-            json!({"rules": rules, "accepted": accepted})
+            let histogram: Vec<Value> = side
+                .histogram()
+                .iter()
+                .map(|(clocks, refusals)| json!({"clocks": clocks, "refusals": refusals}))
+                .collect();
+            json!({"rules": rules, "accepted": accepted, "histogram": histogram})
         };
         json!({
             "refusal_time": self.time,
@@ -440,6 +472,12 @@ mod tests {
         let good = report([86; 3], 17);
         assert!(good.is_uniform() && good.is_free());
         assert!(good.text().contains("one latency for all"));
+        assert_eq!(
+            good.off.histogram().into_iter().collect::<Vec<_>>(),
+            [(21, 1), (68, 2)]
+        );
+        assert!(good.text().contains("    68        2        0  #"));
+        assert!(good.text().contains("    86        0        3  #"));
         for lie in [[86, 86, 87], [85, 86, 86], [86, 87, 86]] {
             let lie = report(lie, 17);
             assert!(!lie.is_uniform());
