@@ -722,15 +722,20 @@ module tpt_core
   req_t [Lanes-1:0]            new_req, par_req;
 
   if (Lanes == 1) begin : g_straight
-    logic [ClientW-1:0] gnt_cl, late_cl_q;
+    logic [ClientW-1:0]    gnt_cl, late_cl_q;
+    logic                  pop_any;
+    logic [NumClients-1:0] pop_gnt;
+    // who waits for a parent still asks, so that the arbiter does not forget
     tpt_rr_arb #(.N(NumClients)) u_pop_arb (
       .clk_i, .rst_ni,
-      .req_i (par_valid_q[0] ? '0 : pop_valid),
-      .take_i(1'b1),
-      .any_o (in_new[0]),
-      .gnt_o (pop_grant),
+      .req_i (pop_valid),
+      .take_i(!par_valid_q[0]),
+      .any_o (pop_any),
+      .gnt_o (pop_gnt),
       .idx_o (gnt_cl)
     );
+    assign in_new[0] = pop_any && !par_valid_q[0];
+    assign pop_grant = pop_gnt & {NumClients{!par_valid_q[0]}};
     assign new_ctx[0]   = (ClientSlots == 1) ? CtxW'(pop_ctx[0])
                                              : CtxW'({gnt_cl, pop_ctx[gnt_cl]});
     assign new_req[0]   = pop_req[gnt_cl];
@@ -776,8 +781,9 @@ module tpt_core
       end
     end
     for (genvar l = 0; l < Lanes; l++) begin : g_lane_in
-      logic [ClientW-1:0] cl;
-      logic               late_q, late_blocked_q;
+      logic [ClientW-1:0]    cl;
+      logic                  late_q, late_blocked_q, any;
+      logic [NumClients-1:0] gnt;
       for (genvar c = 0; c < NumClients; c++) begin : g_queue
         tpt_fifo #(
           .Width($bits(item_t)), .Depth(QueueDepth), .FallThrough(1'b1)
@@ -790,14 +796,17 @@ module tpt_core
         );
         `TPT_ASSERT(LaneRoom_A, !(f_valid_q[c] && f_lane_q[c] == LaneW'(l)) || q_room[l][c])
       end
+      // who waits for a parent still asks, so that the arbiter does not forget
       tpt_rr_arb #(.N(NumClients)) u_arb (
         .clk_i, .rst_ni,
-        .req_i (par_valid_q[l] ? '0 : q_valid[l]),
-        .take_i(1'b1),
-        .any_o (in_new[l]),
-        .gnt_o (q_gnt[l]),
+        .req_i (q_valid[l]),
+        .take_i(!par_valid_q[l]),
+        .any_o (any),
+        .gnt_o (gnt),
         .idx_o (cl)
       );
+      assign in_new[l] = any && !par_valid_q[l];
+      assign q_gnt[l]  = gnt & {NumClients{!par_valid_q[l]}};
       assign new_ctx[l] = (ClientSlots == 1) ? CtxW'(q_head[l][0].ctx)
                                              : CtxW'({cl, q_head[l][cl].ctx});
       assign new_req[l]  = q_head[l][cl].req;
