@@ -36,8 +36,8 @@
 /// Lines are tagged with {MPT index, generation, level, line number}: a line of an earlier
 /// registration of an index never matches. The owner sweeps the index twice in 256 generations.
 ///
-/// Cache, directory and slots can be divided into partitions: a walk looks into that of its request.
-/// A sweep drops nothing of other indices, neither lines nor directory lines.
+/// Cache, directory and slots can be divided into partitions: a walk has that of its request. A
+/// sweep drops nothing of other indices, neither lines nor directory lines.
 module tpt_mtt_walker
   import tpt_pkg::*;
 #(

@@ -22,7 +22,7 @@
 ///
 /// Slots can be shared out among partitions: with 2 or 4 of them in use, slot s is one of partition
 /// s modulo that number, and a walk finds room in the slots of its partition only. If there are
-/// fewer slots than partitions in use, partitions that are equal modulo `Slots` have a slot together.
+/// fewer slots than partitions in use, partitions that are equal modulo Slots have one together.
 ///
 ///     put ──► killing ──killed──► waiting ──answer──► going ──go──► (free)
 ///                  │ again ─────────────────────────►   │

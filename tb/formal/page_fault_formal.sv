@@ -45,9 +45,9 @@ module page_fault_formal import tpt_pkg::*; #(
   tpt_page_fault #(
     .Slots(Slots), .WorkW(WorkW), .CtxW(CtxW), .Clients(2), .Parts(Parts)
   ) dut (
-    .clk_i, .rst_ni, .log_parts_i, .load_part_i, .room_o(room), .slot_o(slot), .put_valid_i, .put_again_i, .put_told_i,
-    .load_valid_i, .load_ctx_i, .load_work_i, .killed_valid_i, .killed_ctx_i,
-    .killed_mine_o(killed_mine),
+    .clk_i, .rst_ni, .log_parts_i, .load_part_i, .room_o(room), .slot_o(slot), .put_valid_i,
+    .put_again_i, .put_told_i, .load_valid_i, .load_ctx_i, .load_work_i, .killed_valid_i,
+    .killed_ctx_i, .killed_mine_o(killed_mine),
     .go_valid_o(go_valid), .go_ready_i, .go_refuse_o(go_refuse), .go_absent_o(go_absent),
     .go_ctx_o(go_ctx), .go_work_o(go_work), .stop_i, .taken_valid_i, .taken_slot_i, .ans_valid_i,
     .ans_slot_i, .ans_refuse_i, .ans_ok_o(ans_ok), .clear_i

@@ -143,7 +143,7 @@ pub struct UnitConfig {
     /// Ranges of physical memory in which translated addresses must lie, in whole pages of 4 KiB; at
     /// most as many as the unit has host windows.
     pub host_windows: Vec<RangeInclusive<u64>>,
-    /// How caches and contexts are divided among tenants.
+    /// How caches, contexts and slots for page faults are divided among tenants.
     pub tenants: Tenants,
     /// Clocks after which the refusal of a peer's request leaves; 0: at once.
     pub refusal_time: u16,
@@ -151,7 +151,8 @@ pub struct UnitConfig {
     pub alarm: AlarmConfig,
 }
 
-/// How caches and contexts are divided among tenants (registers ISOLATION, PART_MAP).
+/// How caches, contexts and slots for page faults are divided among tenants (registers ISOLATION,
+/// PART_MAP).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tenants {
     /// log2 of the partitions.

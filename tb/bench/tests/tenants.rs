@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tenants: bad keys and blocked streams, refusals that leave at their time, partitions of caches
-//! and contexts.
+//! Tenants: bad keys and blocked streams, refusals that leave at their time, partitions of caches,
+//! contexts and slots for page faults.
 
-use tpt_bench::rig::{Mr, Rig, Spec, ALL_RIGHTS};
+use tpt_bench::paging::Pager;
+use tpt_bench::rig::{Mr, PagedMr, Rig, Spec, ALL_RIGHTS, PAGED_RIGHTS};
 use tpt_bench::{BenchError, BenchOptions, Clocks, Pattern, Tenants, UnitConfig};
 use tpt_golden::alarm::AlarmConfig;
 use tpt_golden::regs;
-use tpt_golden::types::{Access, Key, Op, Request, Role, Syndrome};
+use tpt_golden::types::{Access, Key, Op, Request, Role, Status, Syndrome};
 use tpt_verilated::Config;
 
 type Result<T = ()> = std::result::Result<T, BenchError>;
@@ -586,5 +587,76 @@ fn a_request_beyond_its_share_waits() -> Result {
     assert_eq!(rig.counter(regs::counter::MPT_READ)? - before, share);
     rig.wait_idle()?;
     assert_eq!(rig.counter(regs::counter::MPT_READ)? - before, 8);
+    Ok(())
+}
+
+/// A tenant whose page faults nobody answers fills its share of the slots, and then its requests are
+/// answered RETRY; those of every other partition are held, told and answered as ever. Without
+/// partitions they are answered RETRY, too.
+#[test]
+fn a_tenant_never_takes_the_fault_slots_of_another() -> Result {
+    let slots = u64::from(Config::Small.sizes().fault_slots);
+    for log_parts in [0, 1, 2] {
+        let parts = 1 << log_parts;
+        let share = slots / parts;
+        let unit = UnitConfig {
+            tenants: Tenants {
+                log_parts,
+                pd_shift: 0,
+                map: 0xe4e4_e4e4,
+            },
+            ..UnitConfig::default()
+        };
+        let mut rig = rig(&unit, 4)?;
+        let pager = Pager::default();
+        // Of partitions 1, 2, 3 and 0, if there are so many.
+        let regions: Vec<PagedMr> = (1..=4)
+            .map(|pd| {
+                let start = u64::from(pd) << 32;
+                let mut spec = Spec::new(start, 64 << 12, 12, PA)
+                    .access(PAGED_RIGHTS)
+                    .level(1);
+                spec.pd = pd;
+                rig.register_paged(&pager, spec)
+            })
+            .collect::<Result<_>>()?;
+        let touch = |mr: &PagedMr, page: u64| Request {
+            stream: (page % 16) as u8,
+            ..mr.at(Op::RemoteRead, 3 * page, 8)
+        };
+        let greedy = &regions[0];
+        for n in 0..share {
+            rig.bench.issue(0, touch(greedy, n));
+            let fault = rig.bench.wait_fault(&mut rig.host.mem)?;
+            assert_eq!((fault.index, fault.held), (greedy.index, true));
+        }
+        // Nobody answers. What it asks for now finds no slot, and is not told.
+        rig.expect(0, touch(greedy, 15), Syndrome::Retry)?;
+        assert_eq!(rig.bench.take_fault(&mut rig.host.mem)?, None);
+        for other in &regions[1..] {
+            let part = |mr: &PagedMr| unit.tenants.part(mr.spec.pd);
+            if part(other) == part(greedy) {
+                rig.expect(1, touch(other, 9), Syndrome::Retry)?;
+                continue;
+            }
+            for page in 0..3 {
+                rig.bench.issue(1, touch(other, page));
+                let fault = rig.bench.wait_fault(&mut rig.host.mem)?;
+                assert_eq!((fault.index, fault.held), (other.index, true));
+                rig.page_in(&pager, other, fault.page..fault.page + 1);
+                assert_eq!(rig.page_ready(fault.slot, false)?, Status::Ok);
+                rig.bench.wait_client(&mut rig.host.mem, 1)?;
+                let outcome = rig.bench.poll_client(1).expect("an answer");
+                assert_eq!(outcome.syndrome, Syndrome::Ok);
+            }
+        }
+        let held = rig.bench.requests_inside(0) as u64;
+        assert_eq!(held, share, "the greedy one still waits");
+        for fault in rig.bench.unanswered_faults() {
+            rig.page_in(&pager, greedy, fault.page..fault.page + 1);
+            assert_eq!(rig.page_ready(fault.slot, false)?, Status::Ok);
+        }
+        rig.wait_idle()?;
+    }
     Ok(())
 }
