@@ -55,6 +55,8 @@ module tpt_core
   parameter int unsigned Partitions  = 4,
   /// Counts of bad keys and blocked streams: 0 leaves them out.
   parameter int unsigned GuessAlarm  = 1,
+  /// Counts of bad keys of PDs, a power of two, 16 to 256: PDs equal modulo that share one.
+  parameter int unsigned AlarmPds    = 16,
   /// Refusals of peers can leave at a fixed time: 0 leaves that out.
   parameter int unsigned RefusalTime = 1,
   localparam int unsigned CtxW   = $clog2(NumContexts),
@@ -164,6 +166,9 @@ module tpt_core
   if (Partitions != 1 && (Partitions != 4 || LCtx < 4)) begin : g_bad_parts
     $fatal(1, "tpt_core: Partitions must be 1, or 4 with at least 4 contexts per client");
   end
+  if (AlarmPds < 16 || AlarmPds > 256 || (AlarmPds & (AlarmPds - 1)) != 0) begin : g_bad_pds
+    $fatal(1, "tpt_core: AlarmPds must be a power of two, 16 to 256");
+  end
   if (MaxLevels < 3 || MaxLevels > 4) begin : g_bad_levels
     $fatal(1, "tpt_core: MaxLevels must be 3 or 4");
   end
@@ -237,7 +242,7 @@ module tpt_core
     .AxiDataW(AxiDataW), .MaxLevels(MaxLevels), .Lanes(Lanes), .MergeSegs(MergeSegs),
     .Frmr(1), .Queues(CmdQueue), .FaultSlots(AllSlots), .MttChecked(MttChecked),
     .Windows(NumWindows), .Partitions(Partitions), .GuessAlarm(GuessAlarm),
-    .RefusalTime(RefusalTime)
+    .AlarmPds(AlarmPds), .RefusalTime(RefusalTime)
   ) u_csr (
     .clk_i, .rst_ni,
     .s_axil_awaddr_i, .s_axil_awvalid_i, .s_axil_awready_o,
@@ -1103,7 +1108,9 @@ module tpt_core
   // Bad keys
   // ---------------------------------------------------------------------------------------------
   if (GuessAlarm != 0) begin : g_alarm
-    tpt_alarm #(.NumClients(NumClients), .NumStreams(NumStreams), .Lanes(Lanes)) u_alarm (
+    tpt_alarm #(
+      .NumClients(NumClients), .NumStreams(NumStreams), .Lanes(Lanes), .NumPds(AlarmPds)
+    ) u_alarm (
       .clk_i, .rst_ni,
       .stream_threshold_i(alarm_set.stream_threshold),
       .pd_threshold_i    (alarm_set.pd_threshold),

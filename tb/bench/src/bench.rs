@@ -399,6 +399,7 @@ fn features_of(config: Config) -> regs::Features {
         checked: sizes.checked,
         fault_slots: sizes.fault_slots,
         guess_alarm: sizes.guess_alarm,
+        alarm_pds: sizes.alarm_pds,
         refusal_time: sizes.refusal_time,
         partitions: sizes.partitions,
     }
@@ -453,7 +454,7 @@ impl Bench {
             ended: Vec::new(),
             doubtful: Vec::new(),
             faults: faults::Faults::new(clients),
-            alarm: Alarm::new(),
+            alarm: Alarm::with_slots(options.config.sizes().alarm_pds),
             recent: VecDeque::new(),
             rng: Rng::new(options.seed),
             clock: 0,
@@ -1838,7 +1839,7 @@ impl Bench {
         self.unit.fence_time = 0;
         self.unit.tenants = Tenants::default();
         self.unit.refusal_time = 0;
-        self.alarm = Alarm::new();
+        self.alarm = Alarm::with_slots(self.alarm.pd_slots());
         Ok(())
     }
 
@@ -1933,7 +1934,7 @@ impl Bench {
                 blocked[2 * client] |= u32::from(stopped) << stream;
             }
         }
-        for slot in 0..tpt_golden::alarm::PD_SLOTS {
+        for slot in 0..self.alarm.pd_slots() {
             let select = regs::put(regs::alarm_select::SLOT, slot);
             self.write_register(mem, regs::ALARM_SELECT, select)?;
             let found = self.read_register(mem, regs::ALARM_PD)?;
@@ -1942,7 +1943,7 @@ impl Bench {
             };
             // Which of two PDs was the last one is not known: answers of two streams overtake.
             let last = (found & regs::alarm_pd::PD) >> regs::alarm_pd::PD.trailing_zeros();
-            let of_slot = count == 0 || last % tpt_golden::alarm::PD_SLOTS == slot;
+            let of_slot = count == 0 || self.alarm.slot_of(last) == slot;
             if found & regs::alarm_pd::COUNT != count || !of_slot {
                 let text = format!("slot {slot}: ALARM_PD reads {found:#x}, its count is {count}");
                 return Ok(Err(text));

@@ -130,8 +130,9 @@ fn an_alarm_without_blocking() -> Result {
 fn bad_keys_of_a_pd() -> Result {
     let mut rig = rig(&alarm(0, 0, false), 4)?;
     let mr = region(&mut rig, 1, 1)?;
+    // Of another PD with the same slot, whatever their number.
     let mut foreign = read(&mr, 0);
-    foreign.pd = 0x12_3457;
+    foreign.pd = 0x12_3407;
     rig.expect(0, foreign, Syndrome::Pd)?;
     let keys = rig.bench.golden.keys().clone();
     let dead = Key(keys.field(Role::Remote, 40) << 8);
@@ -159,8 +160,22 @@ fn bad_keys_of_a_pd() -> Result {
     rig.bench
         .write_register(&mut rig.host.mem, regs::ALARM_SELECT, select)?;
     let found = register(&mut rig, regs::ALARM_PD)?;
-    assert_eq!(found, 0x12_3457 << 8 | 3);
+    assert_eq!(found, 0x12_3407 << 8 | 3);
+    // A slot beyond the last one is the one that is equal modulo their number.
+    let slots = Config::Small.sizes().alarm_pds;
+    for (slot, count) in [(7 + slots, 3), (7 + 15 * slots, 3), (8 + slots, 0)] {
+        let select = regs::put(regs::alarm_select::SLOT, slot);
+        rig.bench
+            .write_register(&mut rig.host.mem, regs::ALARM_SELECT, select)?;
+        assert_eq!(register(&mut rig, regs::ALARM_SELECT)?, select);
+        let found = register(&mut rig, regs::ALARM_PD)?;
+        assert_eq!(found & regs::alarm_pd::COUNT, count, "slot {slot}");
+    }
+    rig.bench
+        .write_register(&mut rig.host.mem, regs::ALARM_SELECT, select)?;
     alarm_agrees(&mut rig)?;
+    rig.bench
+        .write_register(&mut rig.host.mem, regs::ALARM_SELECT, select)?;
     rig.bench
         .write_register(&mut rig.host.mem, regs::ALARM_CLEAR, regs::alarm_clear::PD)?;
     assert_eq!(register(&mut rig, regs::ALARM_PD)?, 0);
@@ -171,6 +186,47 @@ fn bad_keys_of_a_pd() -> Result {
     )?;
     rig.bench.alarm.clear_all();
     alarm_agrees(&mut rig)
+}
+
+/// PDs below the number of slots have counts of their own; those equal modulo it share one.
+fn pds_and_their_slots(config: Config) -> Result {
+    let options = BenchOptions {
+        config,
+        ..BenchOptions::default()
+    };
+    let mut rig = Rig::new(options, &alarm(0, 0, false))?;
+    let mr = region(&mut rig, 1, 1)?;
+    let slots = config.sizes().alarm_pds;
+    let log = regs::put(regs::cap2::LOG_ALARM_PDS, slots.ilog2());
+    let cap2 = register(&mut rig, regs::CAP2)?;
+    assert_eq!(cap2 & regs::cap2::LOG_ALARM_PDS, log);
+    let (first, last) = (5, slots - 1);
+    for pd in [first, first, last, first + slots, first + 0x100 * slots] {
+        let request = Request { pd, ..read(&mr, 0) };
+        rig.expect(0, request, Syndrome::Pd)?;
+    }
+    for (slot, found) in [
+        (first, (first + 0x100 * slots) << 8 | 4),
+        (first + 1, 0),
+        (first + slots / 2, 0),
+        (last, last << 8 | 1),
+    ] {
+        let select = regs::put(regs::alarm_select::SLOT, slot);
+        rig.bench
+            .write_register(&mut rig.host.mem, regs::ALARM_SELECT, select)?;
+        assert_eq!(register(&mut rig, regs::ALARM_PD)?, found, "slot {slot}");
+    }
+    alarm_agrees(&mut rig)
+}
+
+#[test]
+fn pds_modulo_the_slots_share_a_count() -> Result {
+    pds_and_their_slots(Config::Small)
+}
+
+#[test]
+fn large_configuration_counts_more_pds() -> Result {
+    pds_and_their_slots(Config::Large)
 }
 
 /// The requests of other streams take no longer beside a blocked one that keeps on asking than
