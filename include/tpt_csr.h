@@ -96,6 +96,9 @@ extern "C" {
 #define TPT_CSR__CAP2__LOG_ENTRIES_bm 0x70000
 #define TPT_CSR__CAP2__LOG_ENTRIES_bp 16
 #define TPT_CSR__CAP2__LOG_ENTRIES_bw 3
+#define TPT_CSR__CAP2__LOG_ALARM_PDS_bm 0x780000
+#define TPT_CSR__CAP2__LOG_ALARM_PDS_bp 19
+#define TPT_CSR__CAP2__LOG_ALARM_PDS_bw 4
 #define TPT_CSR__CAP2__FAULT_SLOTS_bm 0xff000000
 #define TPT_CSR__CAP2__FAULT_SLOTS_bp 24
 #define TPT_CSR__CAP2__FAULT_SLOTS_bw 8
@@ -567,9 +570,9 @@ typedef struct __attribute__ ((__packed__)) {
 #define TPT_CSR__ALARM_SELECT__CLIENT_bp 6
 #define TPT_CSR__ALARM_SELECT__CLIENT_bw 2
 #define TPT_CSR__ALARM_SELECT__CLIENT_reset 0x0
-#define TPT_CSR__ALARM_SELECT__SLOT_bm 0xf00
+#define TPT_CSR__ALARM_SELECT__SLOT_bm 0xff00
 #define TPT_CSR__ALARM_SELECT__SLOT_bp 8
-#define TPT_CSR__ALARM_SELECT__SLOT_bw 4
+#define TPT_CSR__ALARM_SELECT__SLOT_bw 8
 #define TPT_CSR__ALARM_SELECT__SLOT_reset 0x0
 
 // reg - tpt_csr.ALARM_STREAM

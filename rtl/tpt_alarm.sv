@@ -7,9 +7,10 @@
 /// Alarm of bad keys: who tries keys that are not his, and streams that may not go on.
 ///
 /// A bad key is a request refused with KEY_INDEX, KEY_STATE, KEY_TAG, PD or QP. Each counts for
-/// its stream, and for a slot of PDs, of which there are 16: PDs that are equal modulo 16 share
-/// one. Counts stay at 255. A count that reaches its threshold raises the alarm, once; a stream is
-/// blocked as well, if the host wants that. A count that is cleared begins anew.
+/// its stream, and for a slot of PDs, of which there are NumPds: PDs that are equal modulo NumPds
+/// share one, so that each PD below NumPds has its own as long as no other PD uses it. Counts stay
+/// at 255. A count that reaches its threshold raises the alarm, once; a stream is blocked as well,
+/// if the host wants that. A count that is cleared begins anew.
 ///
 /// Clearing wins over counting in the same clock. A count that is beyond a threshold that is set
 /// anew does not reach it any more: clear it.
@@ -25,9 +26,11 @@ module tpt_alarm
   parameter int unsigned NumStreams = 16,
   /// Lanes that refuse requests.
   parameter int unsigned Lanes      = 1,
+  /// Slots of PDs, a power of two, 16 to 256.
+  parameter int unsigned NumPds     = 16,
   localparam int unsigned ClientW   = 2,
   localparam int unsigned StrW      = $clog2(NumStreams),
-  localparam int unsigned NumSlots  = 16
+  localparam int unsigned SlotW     = $clog2(NumPds)
 ) (
   /// Clock, and synchronous active-low reset.
   input  logic                                   clk_i,
@@ -45,10 +48,10 @@ module tpt_alarm
   input  logic [Lanes-1:0][StrW-1:0]             stream_i,
   input  logic [Lanes-1:0][PdW-1:0]              pd_i,
 
-  /// What is shown and cleared: a stream of a client, and a slot.
+  /// What is shown and cleared: a stream of a client, and a slot, modulo NumPds.
   input  logic [ClientW-1:0]                     sel_client_i,
   input  logic [5:0]                             sel_stream_i,
-  input  logic [3:0]                             sel_slot_i,
+  input  logic [7:0]                             sel_slot_i,
   input  logic                                   clear_stream_i,
   input  logic                                   clear_pd_i,
   input  logic                                   clear_all_i,
@@ -69,6 +72,9 @@ module tpt_alarm
   if (NumStreams < 2 || NumStreams > 64 || (NumStreams & (NumStreams - 1)) != 0) begin : g_bad_str
     $fatal(1, "tpt_alarm: NumStreams must be a power of two, 2 to 64");
   end
+  if (NumPds < 16 || NumPds > 256 || (NumPds & (NumPds - 1)) != 0) begin : g_bad_pds
+    $fatal(1, "tpt_alarm: NumPds must be a power of two, 16 to 256");
+  end
 
   // A count that grows by one, and stays at its end.
   function automatic logic [7:0] grown(logic [7:0] count);
@@ -88,6 +94,11 @@ module tpt_alarm
   logic                         sel_there;
   assign sel_there = 32'(sel_client_i) < NumClients && 32'(sel_stream_i) < NumStreams;
   assign sel_cl    = sel_client_i[ClIdxW-1:0];
+
+  // Slot of a PD, and the one that is shown and cleared.
+  logic [Lanes-1:0][SlotW-1:0] slot;
+  logic [SlotW-1:0]            sel_slot;
+  assign sel_slot = sel_slot_i[SlotW-1:0];
 
   // A clock later: bad keys only.
   logic [Lanes-1:0]              bad_q;
@@ -116,9 +127,11 @@ module tpt_alarm
       counts[l]   = bad_q[l] && !clear_all_i &&
                     !(clear_stream_i && sel_client_i == client_q[l] &&
                       sel_stream_i == 6'(stream_q[l]));
-      counts_pd[l] = bad_q[l] && !clear_all_i && !(clear_pd_i && sel_slot_i == pd_q[l][3:0]);
+      slot[l]      = pd_q[l][SlotW-1:0];
+      counts_pd[l] = bad_q[l] && !clear_all_i && !(clear_pd_i && sel_slot == slot[l]);
     end
   end
+
   // ---------------------------------------------------------------------------------------------
   // Streams: what the lanes have counts one behind the other
   // ---------------------------------------------------------------------------------------------
@@ -163,23 +176,23 @@ module tpt_alarm
   // ---------------------------------------------------------------------------------------------
   // Slots of PDs
   // ---------------------------------------------------------------------------------------------
-  logic [NumSlots-1:0][7:0]     pd_count_q, pd_count_d;
-  logic [NumSlots-1:0][PdW-1:0] pd_last_q, pd_last_d;
-  logic                         pd_alarm, pd_alarm_q;
+  logic [NumPds-1:0][7:0]     pd_count_q, pd_count_d;
+  logic [NumPds-1:0][PdW-1:0] pd_last_q, pd_last_d;
+  logic                       pd_alarm, pd_alarm_q;
   always_comb begin
     pd_count_d = pd_count_q;
     pd_last_d  = pd_last_q;
     pd_alarm   = 1'b0;
     for (int unsigned l = 0; l < Lanes; l++) begin
       if (counts_pd[l]) begin
-        if (reached(pd_count_d[pd_q[l][3:0]], pd_threshold_i)) pd_alarm = 1'b1;
-        pd_count_d[pd_q[l][3:0]] = grown(pd_count_d[pd_q[l][3:0]]);
-        pd_last_d[pd_q[l][3:0]]  = pd_q[l];
+        if (reached(pd_count_d[slot[l]], pd_threshold_i)) pd_alarm = 1'b1;
+        pd_count_d[slot[l]] = grown(pd_count_d[slot[l]]);
+        pd_last_d[slot[l]]  = pd_q[l];
       end
     end
     if (clear_pd_i) begin
-      pd_count_d[sel_slot_i] = '0;
-      pd_last_d[sel_slot_i]  = '0;
+      pd_count_d[sel_slot] = '0;
+      pd_last_d[sel_slot]  = '0;
     end
     if (clear_all_i) begin
       pd_count_d = '0;
@@ -205,13 +218,16 @@ module tpt_alarm
     stream_count_o   = sel_there ? count_q[sel_cl][sel_stream_i[StrW-1:0]] : '0;
     stream_blocked_o = sel_there && blocked_q[sel_cl][sel_stream_i[StrW-1:0]];
   end
-  assign pd_count_o = pd_count_q[sel_slot_i];
-  assign pd_last_o  = pd_last_q[sel_slot_i];
+  assign pd_count_o = pd_count_q[sel_slot];
+  assign pd_last_o  = pd_last_q[sel_slot];
   assign alarm_o    = stream_alarm_q || pd_alarm_q;
 
   for (genvar l = 0; l < Lanes; l++) begin : g_lane_asserts
     `TPT_ASSUME(Client_A, !valid_i[l] || 32'(client_i[l]) < NumClients)
     `TPT_ASSERT(BadClient_A, !bad_q[l] || 32'(client_q[l]) < NumClients)
   end
+
+  logic unused_slot;
+  assign unused_slot = ^sel_slot_i;
 
 endmodule

@@ -55,6 +55,8 @@ module tpt_core
   parameter int unsigned Partitions  = 4,
   /// Counts of bad keys and blocked streams: 0 leaves them out.
   parameter int unsigned GuessAlarm  = 1,
+  /// Counts of bad keys of PDs, a power of two, 16 to 256: PDs equal modulo that share one.
+  parameter int unsigned AlarmPds    = 16,
   /// Refusals of peers can leave at a fixed time: 0 leaves that out.
   parameter int unsigned RefusalTime = 1,
   localparam int unsigned CtxW   = $clog2(NumContexts),
@@ -164,6 +166,9 @@ module tpt_core
   if (Partitions != 1 && (Partitions != 4 || LCtx < 4)) begin : g_bad_parts
     $fatal(1, "tpt_core: Partitions must be 1, or 4 with at least 4 contexts per client");
   end
+  if (AlarmPds < 16 || AlarmPds > 256 || (AlarmPds & (AlarmPds - 1)) != 0) begin : g_bad_pds
+    $fatal(1, "tpt_core: AlarmPds must be a power of two, 16 to 256");
+  end
   if (MaxLevels < 3 || MaxLevels > 4) begin : g_bad_levels
     $fatal(1, "tpt_core: MaxLevels must be 3 or 4");
   end
@@ -237,7 +242,7 @@ module tpt_core
     .AxiDataW(AxiDataW), .MaxLevels(MaxLevels), .Lanes(Lanes), .MergeSegs(MergeSegs),
     .Frmr(1), .Queues(CmdQueue), .FaultSlots(AllSlots), .MttChecked(MttChecked),
     .Windows(NumWindows), .Partitions(Partitions), .GuessAlarm(GuessAlarm),
-    .RefusalTime(RefusalTime)
+    .AlarmPds(AlarmPds), .RefusalTime(RefusalTime)
   ) u_csr (
     .clk_i, .rst_ni,
     .s_axil_awaddr_i, .s_axil_awvalid_i, .s_axil_awready_o,
@@ -722,15 +727,20 @@ module tpt_core
   req_t [Lanes-1:0]            new_req, par_req;
 
   if (Lanes == 1) begin : g_straight
-    logic [ClientW-1:0] gnt_cl, late_cl_q;
+    logic [ClientW-1:0]    gnt_cl, late_cl_q;
+    logic                  pop_any;
+    logic [NumClients-1:0] pop_gnt;
+    // who waits for a parent still asks, so that the arbiter does not forget
     tpt_rr_arb #(.N(NumClients)) u_pop_arb (
       .clk_i, .rst_ni,
-      .req_i (par_valid_q[0] ? '0 : pop_valid),
-      .take_i(1'b1),
-      .any_o (in_new[0]),
-      .gnt_o (pop_grant),
+      .req_i (pop_valid),
+      .take_i(!par_valid_q[0]),
+      .any_o (pop_any),
+      .gnt_o (pop_gnt),
       .idx_o (gnt_cl)
     );
+    assign in_new[0] = pop_any && !par_valid_q[0];
+    assign pop_grant = pop_gnt & {NumClients{!par_valid_q[0]}};
     assign new_ctx[0]   = (ClientSlots == 1) ? CtxW'(pop_ctx[0])
                                              : CtxW'({gnt_cl, pop_ctx[gnt_cl]});
     assign new_req[0]   = pop_req[gnt_cl];
@@ -776,8 +786,9 @@ module tpt_core
       end
     end
     for (genvar l = 0; l < Lanes; l++) begin : g_lane_in
-      logic [ClientW-1:0] cl;
-      logic               late_q, late_blocked_q;
+      logic [ClientW-1:0]    cl;
+      logic                  late_q, late_blocked_q, any;
+      logic [NumClients-1:0] gnt;
       for (genvar c = 0; c < NumClients; c++) begin : g_queue
         tpt_fifo #(
           .Width($bits(item_t)), .Depth(QueueDepth), .FallThrough(1'b1)
@@ -790,14 +801,17 @@ module tpt_core
         );
         `TPT_ASSERT(LaneRoom_A, !(f_valid_q[c] && f_lane_q[c] == LaneW'(l)) || q_room[l][c])
       end
+      // who waits for a parent still asks, so that the arbiter does not forget
       tpt_rr_arb #(.N(NumClients)) u_arb (
         .clk_i, .rst_ni,
-        .req_i (par_valid_q[l] ? '0 : q_valid[l]),
-        .take_i(1'b1),
-        .any_o (in_new[l]),
-        .gnt_o (q_gnt[l]),
+        .req_i (q_valid[l]),
+        .take_i(!par_valid_q[l]),
+        .any_o (any),
+        .gnt_o (gnt),
         .idx_o (cl)
       );
+      assign in_new[l] = any && !par_valid_q[l];
+      assign q_gnt[l]  = gnt & {NumClients{!par_valid_q[l]}};
       assign new_ctx[l] = (ClientSlots == 1) ? CtxW'(q_head[l][0].ctx)
                                              : CtxW'({cl, q_head[l][cl].ctx});
       assign new_req[l]  = q_head[l][cl].req;
@@ -1094,7 +1108,9 @@ module tpt_core
   // Bad keys
   // ---------------------------------------------------------------------------------------------
   if (GuessAlarm != 0) begin : g_alarm
-    tpt_alarm #(.NumClients(NumClients), .NumStreams(NumStreams), .Lanes(Lanes)) u_alarm (
+    tpt_alarm #(
+      .NumClients(NumClients), .NumStreams(NumStreams), .Lanes(Lanes), .NumPds(AlarmPds)
+    ) u_alarm (
       .clk_i, .rst_ni,
       .stream_threshold_i(alarm_set.stream_threshold),
       .pd_threshold_i    (alarm_set.pd_threshold),

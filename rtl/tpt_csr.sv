@@ -62,6 +62,8 @@ module tpt_csr
   parameter int unsigned Partitions  = 1,
   /// Bad keys are counted; without that its registers refuse writes and read as 0.
   parameter int unsigned GuessAlarm  = 0,
+  /// Counts of bad keys of PDs, a power of two (only shown in CAP2).
+  parameter int unsigned AlarmPds    = 16,
   /// Refusals can wait; without that the register refuses writes and reads as 0.
   parameter int unsigned RefusalTime = 0
 ) (
@@ -481,6 +483,7 @@ module tpt_csr
     hwif_in.CAP2.fault_slots.next = 8'(FaultSlots);
     hwif_in.CAP2.checked.next     = MttChecked != 0;
     hwif_in.CAP2.alarm.next        = GuessAlarm != 0;
+    hwif_in.CAP2.log_alarm_pds.next = (GuessAlarm != 0) ? 4'($clog2(AlarmPds)) : 4'd0;
     hwif_in.CAP2.refusal_time.next = RefusalTime != 0;
     hwif_in.CAP2.log_parts.next    = 2'($clog2(Partitions));
 

@@ -36,8 +36,8 @@
 /// Lines are tagged with {MPT index, generation, level, line number}: a line of an earlier
 /// registration of an index never matches. The owner sweeps the index twice in 256 generations.
 ///
-/// Cache and directory can be divided into partitions: a walk looks into that of its request.
-/// A sweep drops nothing of other indices, neither lines nor directory lines.
+/// Cache, directory and slots can be divided into partitions: a walk has that of its request. A
+/// sweep drops nothing of other indices, neither lines nor directory lines.
 module tpt_mtt_walker
   import tpt_pkg::*;
 #(
@@ -56,7 +56,7 @@ module tpt_mtt_walker
   parameter int unsigned FaultSlots = 4,
   /// Clients, a power of two: the top bits of a context.
   parameter int unsigned Clients   = 1,
-  /// Most partitions of cache and directory, 1 (none) or 4.
+  /// Most partitions of cache, directory and slots, 1 (none) or 4.
   parameter int unsigned Parts     = 1,
   localparam int unsigned SlotW    = (FaultSlots > 1) ? $clog2(FaultSlots) : 1,
   localparam int unsigned CtxW     = $clog2(NumCtx),
@@ -925,9 +925,11 @@ module tpt_mtt_walker
     end
 
     tpt_page_fault #(
-      .Slots(FaultSlots), .WorkW($bits(work_t)), .CtxW(CtxW), .Clients(Clients)
+      .Slots(FaultSlots), .WorkW($bits(work_t)), .CtxW(CtxW), .Clients(Clients), .Parts(Parts)
     ) u_slots (
       .clk_i, .rst_ni,
+      .log_parts_i,
+      .load_part_i   (p5_pay_q.region.part),
       .room_o        (room),
       .slot_o        (slot),
       .load_valid_i  (p5_valid_q),

@@ -20,26 +20,35 @@
 /// A slot is free when it has no walk and no answer is owed. A fault that is told always has a
 /// slot, so each one is answered once.
 ///
+/// Slots can be shared out among partitions: with 2 or 4 of them in use, slot s is one of partition
+/// s modulo that number, and a walk finds room in the slots of its partition only. If there are
+/// fewer slots than partitions in use, partitions that are equal modulo Slots have one together.
+///
 ///     put ──► killing ──killed──► waiting ──answer──► going ──go──► (free)
 ///                  │ again ─────────────────────────►   │
 ///                  └────────────── stop_i ──────────► stopping ──go──► owed or free
 module tpt_page_fault
   import tpt_pkg::*;
 #(
-  /// Slots, 1 to 32.
+  /// Slots, 1 to 32; with partitions a power of two.
   parameter int unsigned Slots   = 4,
   /// Width of a walk, and of its context. The top bits of the context are its client.
   parameter int unsigned WorkW   = 64,
   parameter int unsigned CtxW    = 4,
   /// Clients, a power of two.
   parameter int unsigned Clients = 2,
+  /// Most partitions: 1 (none), or 4.
+  parameter int unsigned Parts   = 1,
   localparam int unsigned SlotW   = (Slots > 1) ? $clog2(Slots) : 1,
   localparam int unsigned ClientW = (Clients > 1) ? $clog2(Clients) : 1
 ) (
   input  logic               clk_i,
   input  logic               rst_ni,
 
-  // There is a free slot, and which.
+  // log2 of the partitions in use; constant while a walk is inside or an answer is owed
+  input  logic [1:0]         log_parts_i,
+  // Partition of the walk that may be put in: there is a free slot for it, and which.
+  input  logic [PartW-1:0]   load_part_i,
   output logic               room_o,
   output logic [SlotW-1:0]   slot_o,
   // A walk that may be put into it, and in the same clock whether it is. `again`: back to the
@@ -78,6 +87,9 @@ module tpt_page_fault
   if (Slots < 1 || Slots > 32) begin : g_bad_slots
     $fatal(1, "tpt_page_fault: Slots must be 1 to 32");
   end
+  if (Parts != 1 && (Parts != 4 || (Slots & (Slots - 1)) != 0)) begin : g_bad_parts
+    $fatal(1, "tpt_page_fault: Parts must be 1, or 4 with a power of two of slots");
+  end
 
   logic [Slots-1:0]           kill_q, wait_q, go_q, stop_q, owed_q, absent_q, taken_q;
   logic [Slots-1:0][CtxW-1:0] ctx_q;
@@ -92,29 +104,56 @@ module tpt_page_fault
     return n;
   endfunction
 
-  // The free slot is chosen a clock ahead, for both cases of what is late.
-  logic             room_q, put_q, again_q, told_q;
-  logic [SlotW-1:0] slot_q, put_slot_q;
+  // Slots of each partition: those whose number is equal to its own in the lowest bits.
+  logic [Parts-1:0][Slots-1:0] own;
+  always_comb begin
+    for (int unsigned p = 0; p < Parts; p++) begin
+      for (int unsigned s = 0; s < Slots; s++) begin
+        logic [PartW-1:0] unlike;
+        unlike    = PartW'(s ^ p) & PartW'(Slots - 1);
+        own[p][s] = (unlike & ~({PartW{1'b1}} << log_parts_i)) == '0;
+      end
+    end
+  end
+
+  // The free slot of each partition is chosen a clock ahead, for both cases of what is late.
+  logic [Parts-1:0]            room_q;
+  logic [Parts-1:0][SlotW-1:0] slot_q;
+  logic             room, put_q, again_q, told_q;
+  logic [SlotW-1:0] slot, put_slot_q;
   logic [Slots-1:0] left, left_put;
   assign left     = free & ~put;
-  assign left_put = left & ~(Slots'(1) << slot_q);
+  assign left_put = left & ~(Slots'(1) << slot);
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      room_q <= 1'b0;
+      room_q <= '0;
       put_q  <= 1'b0;
     end else begin
-      room_q <= put_valid_i ? (|left_put) : (|left);
-      put_q  <= put_valid_i;
+      for (int unsigned p = 0; p < Parts; p++) begin
+        room_q[p] <= put_valid_i ? (|(left_put & own[p])) : (|(left & own[p]));
+      end
+      put_q <= put_valid_i;
     end
   end
   always_ff @(posedge clk_i) begin
-    slot_q     <= put_valid_i ? lowest(left_put) : lowest(left);
-    put_slot_q <= slot_q;
+    for (int unsigned p = 0; p < Parts; p++) begin
+      slot_q[p] <= put_valid_i ? lowest(left_put & own[p]) : lowest(left & own[p]);
+    end
+    put_slot_q <= slot;
     again_q    <= put_again_i;
     told_q     <= put_told_i;
   end
-  assign room_o = room_q;
-  assign slot_o = slot_q;
+  if (Parts > 1) begin : g_parts
+    assign room = room_q[load_part_i];
+    assign slot = slot_q[load_part_i];
+  end else begin : g_one_part
+    assign room = room_q[0];
+    assign slot = slot_q[0];
+    logic unused_part;
+    assign unused_part = ^load_part_i;
+  end
+  assign room_o = room;
+  assign slot_o = slot;
 
   // Back to the walker: its work is read in the clock in which it is chosen.
   logic             go_valid_q;
@@ -129,8 +168,8 @@ module tpt_page_fault
   end
   tpt_ram_1r1w #(.Width(WorkW), .Depth(1 << SlotW)) u_work (
     .clk_i,
-    .we_i   (load_valid_i && room_q),
-    .waddr_i(slot_q),
+    .we_i   (load_valid_i && room),
+    .waddr_i(slot),
     .wdata_i(load_work_i),
     .raddr_i(go_valid_q ? go_slot_q : go_slot),
     .rdata_o(go_work_o)
@@ -199,11 +238,13 @@ module tpt_page_fault
     end
   end
   always_ff @(posedge clk_i) begin
-    if (load_valid_i && room_q) ctx_q[slot_q] <= load_ctx_i;
+    if (load_valid_i && room) ctx_q[slot] <= load_ctx_i;
   end
 
-  `TPT_ASSERT(PutFree_A, !put_valid_i || (load_valid_i && room_q))
-  `TPT_ASSERT(RoomFree_A, !room_q || (free[slot_q] && !put[slot_q]))
+  `TPT_ASSERT(PutFree_A, !put_valid_i || (load_valid_i && room))
+  for (genvar p = 0; p < Parts; p++) begin : g_part_asserts
+    `TPT_ASSERT(RoomFree_A, !room_q[p] || (free[slot_q[p]] && !put[slot_q[p]]))
+  end
   `TPT_ASSERT(OneState_A, (go_q & stop_q) == '0 && (wait_q & (go_q | stop_q)) == '0)
   `TPT_ASSERT(MineOnce_A, (mine & (mine - 1'b1)) == '0 || !killed_valid_i)
   `TPT_ASSERT(TakenIsOwed_A, (taken_q & ~owed_q) == '0 &&

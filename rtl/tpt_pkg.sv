@@ -158,7 +158,7 @@ package tpt_pkg;
     logic       block;             // block a stream that reaches it
     logic [1:0] client;            // what is shown and cleared: a stream of a client,
     logic [5:0] stream;
-    logic [3:0] slot;              // and a slot of PDs
+    logic [7:0] slot;              // and a slot of PDs
     logic       clear_stream;      // one clock each
     logic       clear_pd;
     logic       clear_all;

@@ -5,6 +5,10 @@
 `include "tpt_assert.svh"
 
 /// Round-robin arbiter: the one that was served last comes last. Combinational grant.
+///
+/// Who keeps asking is served at the latest as the Nth. In a clock in which nobody asks the arbiter
+/// forgets whom it served last: nothing that was done before can then be seen in its grants. So a
+/// request has to stay until it is served; a user that cannot take a grant lowers `take_i` instead.
 module tpt_rr_arb #(
   /// Number of requesters, 1 to 64.
   parameter int unsigned N = 2,
@@ -45,6 +49,7 @@ module tpt_rr_arb #(
   always_ff @(posedge clk_i) begin
     if (!rst_ni) behind_q <= {N{1'b1}} << 1;
     else if (any_o && take_i) behind_q <= upto << 1;
+    else if (!any_o) behind_q <= {N{1'b1}} << 1;
   end
 
   `TPT_ASSERT(GrantOneHot_A, $onehot0(gnt_o))

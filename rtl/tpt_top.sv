@@ -31,6 +31,7 @@ module tpt_top
   parameter int unsigned NumWindows  = 4,
   parameter int unsigned Partitions  = 4,
   parameter int unsigned GuessAlarm  = 1,
+  parameter int unsigned AlarmPds    = 16,
   parameter int unsigned RefusalTime = 1,
   localparam int unsigned AxiIdW     = $clog2(NumContexts) + $clog2(Lanes) + 4
 ) (
@@ -118,7 +119,7 @@ module tpt_top
     .DirSets(DirSets), .AxiDataW(AxiDataW), .MaxLevels(MaxLevels),
     .Lanes(Lanes), .MergeSegs(MergeSegs), .CmdQueue(CmdQueue), .MttChecked(MttChecked),
     .FaultSlots(FaultSlots), .NumWindows(NumWindows), .Partitions(Partitions),
-    .GuessAlarm(GuessAlarm), .RefusalTime(RefusalTime)
+    .GuessAlarm(GuessAlarm), .AlarmPds(AlarmPds), .RefusalTime(RefusalTime)
   ) u_core (
     .clk_i,
     .rst_ni,

@@ -41,6 +41,7 @@ module tpt_board
   parameter int unsigned NumWindows  = 4,
   parameter int unsigned Partitions  = 1,
   parameter int unsigned GuessAlarm  = 0,
+  parameter int unsigned AlarmPds    = 16,
   parameter int unsigned RefusalTime = 0
 ) (
   input  logic       clk_i,
@@ -246,7 +247,7 @@ module tpt_board
     .MttSets(MttSets), .MttWays(MttWays), .DirSets(DirSets), .AxiDataW(AxiDataW),
     .Lanes(Lanes), .MergeSegs(MergeSegs), .MttChecked(MttChecked), .FaultSlots(FaultSlots),
     .NumWindows(NumWindows), .Partitions(Partitions), .GuessAlarm(GuessAlarm),
-    .RefusalTime(RefusalTime)
+    .AlarmPds(AlarmPds), .RefusalTime(RefusalTime)
   ) u_core (
     .clk_i,
     .rst_ni           (unit_rst_nq),

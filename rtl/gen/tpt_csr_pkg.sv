@@ -107,6 +107,7 @@ package tpt_csr_pkg;
   localparam int unsigned Cap2Syndromes = 8;
   localparam int unsigned Cap2LogParts = 13;
   localparam int unsigned Cap2LogEntries = 16;
+  localparam int unsigned Cap2LogAlarmPds = 19;
   localparam int unsigned Cap2FaultSlots = 24;
   localparam int unsigned CtrlEnable = 0;
   localparam int unsigned CtrlPlain = 1;

@@ -761,7 +761,7 @@ module tpt_csr_regs (
                 logic load_next;
             } client;
             struct {
-                logic [3:0] next;
+                logic [7:0] next;
                 logic load_next;
             } slot;
         } ALARM_SELECT;
@@ -1095,7 +1095,7 @@ module tpt_csr_regs (
                 logic [1:0] value;
             } client;
             struct {
-                logic [3:0] value;
+                logic [7:0] value;
             } slot;
         } ALARM_SELECT;
         struct {
@@ -2813,12 +2813,12 @@ module tpt_csr_regs (
     assign hwif_out.ALARM_SELECT.client.value = field_storage.ALARM_SELECT.client.value;
     // Field: tpt_csr.ALARM_SELECT.slot
     always_comb begin
-        automatic logic [3:0] next_c;
+        automatic logic [7:0] next_c;
         automatic logic load_next_c;
         next_c = field_storage.ALARM_SELECT.slot.value;
         load_next_c = '0;
         if(decoded_reg_strb.ALARM_SELECT && decoded_req_is_wr && !(hwif_in.no_alarm)) begin // SW write
-            next_c = (field_storage.ALARM_SELECT.slot.value & ~decoded_wr_biten[11:8]) | (decoded_wr_data[11:8] & decoded_wr_biten[11:8]);
+            next_c = (field_storage.ALARM_SELECT.slot.value & ~decoded_wr_biten[15:8]) | (decoded_wr_data[15:8] & decoded_wr_biten[15:8]);
             load_next_c = '1;
         end
         field_combo.ALARM_SELECT.slot.next = next_c;
@@ -2826,7 +2826,7 @@ module tpt_csr_regs (
     end
     always_ff @(posedge clk) begin
         if(~rst_n) begin
-            field_storage.ALARM_SELECT.slot.value <= 4'h0;
+            field_storage.ALARM_SELECT.slot.value <= 8'h0;
         end else begin
             if(field_combo.ALARM_SELECT.slot.load_next) begin
                 field_storage.ALARM_SELECT.slot.value <= field_combo.ALARM_SELECT.slot.next;
@@ -3065,6 +3065,7 @@ module tpt_csr_regs (
             readback_data_var[ad_hi(12'hc)][12:8] = hwif_in.CAP2.syndromes.next;
             readback_data_var[ad_hi(12'hc)][14:13] = hwif_in.CAP2.log_parts.next;
             readback_data_var[ad_hi(12'hc)][18:16] = hwif_in.CAP2.log_entries.next;
+            readback_data_var[ad_hi(12'hc)][22:19] = hwif_in.CAP2.log_alarm_pds.next;
             readback_data_var[ad_hi(12'hc)][31:24] = hwif_in.CAP2.fault_slots.next;
         end
         if(ad_low(rd_mux_addr) == ad_low(12'h10)) begin
@@ -3263,7 +3264,7 @@ module tpt_csr_regs (
         if(ad_low(rd_mux_addr) == ad_low(12'h304)) begin
             readback_data_var[ad_hi(12'h304)][5:0] = field_storage.ALARM_SELECT.stream.value;
             readback_data_var[ad_hi(12'h304)][7:6] = field_storage.ALARM_SELECT.client.value;
-            readback_data_var[ad_hi(12'h304)][11:8] = field_storage.ALARM_SELECT.slot.value;
+            readback_data_var[ad_hi(12'h304)][15:8] = field_storage.ALARM_SELECT.slot.value;
         end
         if(ad_low(rd_mux_addr) == ad_low(12'h308)) begin
             readback_data_var[ad_hi(12'h308)][7:0] = hwif_in.ALARM_STREAM.count.next;

@@ -107,6 +107,10 @@ package tpt_csr_regs_pkg;
     } tpt_csr__CAP2__log_entries__in_t;
 
     typedef struct {
+        logic [3:0] next;
+    } tpt_csr__CAP2__log_alarm_pds__in_t;
+
+    typedef struct {
         logic [7:0] next;
     } tpt_csr__CAP2__fault_slots__in_t;
 
@@ -120,6 +124,7 @@ package tpt_csr_regs_pkg;
         tpt_csr__CAP2__syndromes__in_t syndromes;
         tpt_csr__CAP2__log_parts__in_t log_parts;
         tpt_csr__CAP2__log_entries__in_t log_entries;
+        tpt_csr__CAP2__log_alarm_pds__in_t log_alarm_pds;
         tpt_csr__CAP2__fault_slots__in_t fault_slots;
     } tpt_csr__CAP2__in_t;
 
@@ -873,7 +878,7 @@ package tpt_csr_regs_pkg;
     } tpt_csr__ALARM_SELECT__client__out_t;
 
     typedef struct {
-        logic [3:0] value;
+        logic [7:0] value;
     } tpt_csr__ALARM_SELECT__slot__out_t;
 
     typedef struct {

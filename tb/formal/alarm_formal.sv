@@ -14,6 +14,7 @@ module alarm_formal import tpt_pkg::*; #(
   parameter int unsigned Lanes      = 1,
   parameter int unsigned NumClients = 1,
   parameter int unsigned NumStreams = 4,
+  parameter int unsigned NumPds     = 16,
   localparam int unsigned StrW      = $clog2(NumStreams),
   // a number of bad keys without an end in sight: counts end far below
   localparam int unsigned NumberW   = 10
@@ -30,7 +31,7 @@ module alarm_formal import tpt_pkg::*; #(
   input logic [Lanes-1:0][PdW-1:0]  pd_i,
   input logic [1:0]                 sel_client_i,
   input logic [5:0]                 sel_stream_i,
-  input logic [3:0]                 sel_slot_i,
+  input logic [7:0]                 sel_slot_i,
   input logic                       clear_stream_i,
   input logic                       clear_pd_i,
   input logic                       clear_all_i
@@ -41,7 +42,9 @@ module alarm_formal import tpt_pkg::*; #(
   logic                                  stream_blocked, alarm;
   logic [PdW-1:0]                        pd_last;
   logic [NumClients-1:0][NumStreams-1:0] blocked;
-  tpt_alarm #(.NumClients(NumClients), .NumStreams(NumStreams), .Lanes(Lanes)) dut (
+  tpt_alarm #(
+    .NumClients(NumClients), .NumStreams(NumStreams), .Lanes(Lanes), .NumPds(NumPds)
+  ) dut (
     .clk_i, .rst_ni, .stream_threshold_i, .pd_threshold_i, .block_i, .valid_i, .syndrome_i,
     .client_i, .stream_i, .pd_i, .sel_client_i, .sel_stream_i, .sel_slot_i, .clear_stream_i,
     .clear_pd_i, .clear_all_i, .stream_count_o(stream_count), .stream_blocked_o(stream_blocked),
@@ -74,7 +77,7 @@ module alarm_formal import tpt_pkg::*; #(
   endfunction
 
   logic [NumClients-1:0][NumStreams-1:0] told_stream;
-  logic [15:0]                           told_slot;
+  logic [NumPds-1:0]                     told_slot;
 
   for (genvar c = 0; c < NumClients; c++) begin : g_client
     for (genvar s = 0; s < NumStreams; s++) begin : g_stream
@@ -128,7 +131,7 @@ module alarm_formal import tpt_pkg::*; #(
     end
   end
 
-  for (genvar n = 0; n < 16; n++) begin : g_slot
+  for (genvar n = 0; n < NumPds; n++) begin : g_slot
     logic [NumberW-1:0] number_q, number;
     logic [PdW-1:0]     last_q, last;
     logic               clear, told_q, reaches;
@@ -137,14 +140,14 @@ module alarm_formal import tpt_pkg::*; #(
       own  = 0;
       last = last_q;
       for (int unsigned l = 0; l < Lanes; l++) begin
-        if (bad_q[l] && pd_q[l] % 16 == PdW'(n)) begin
+        if (bad_q[l] && pd_q[l] % PdW'(NumPds) == PdW'(n)) begin
           own  = own + 1;
           last = pd_q[l];
         end
       end
     end
     assign number  = more(number_q, own);
-    assign clear   = clear_all_i || (clear_pd_i && 32'(sel_slot_i) == n);
+    assign clear   = clear_all_i || (clear_pd_i && 32'(sel_slot_i) % NumPds == n);
     assign reaches = !clear && pd_threshold_i != '0 && number_q < NumberW'(pd_threshold_i) &&
                      number >= NumberW'(pd_threshold_i);
     always_ff @(posedge clk_i) begin
@@ -159,7 +162,8 @@ module alarm_formal import tpt_pkg::*; #(
     end
     assign told_slot[n] = told_q;
     `TPT_ASSERT(Count_A, dut.pd_count_q[n] == shown(number_q))
-    `TPT_ASSERT(Last_A, dut.pd_last_q[n] == last_q && (number_q == '0 || last_q[3:0] == 4'(n)))
+    `TPT_ASSERT(Last_A, dut.pd_last_q[n] == last_q &&
+                        (number_q == '0 || last_q % PdW'(NumPds) == PdW'(n)))
     `TPT_ASSERT(Number_A, number_q < NumberW'(1000 + Lanes))
   end
 
@@ -171,8 +175,8 @@ module alarm_formal import tpt_pkg::*; #(
                stream_blocked == blocked[sel_client_i][sel_stream_i[StrW-1:0]]))
   `TPT_ASSERT(ShowNone_A, (32'(sel_client_i) < NumClients && 32'(sel_stream_i) < NumStreams) ||
                           (stream_count == '0 && !stream_blocked))
-  `TPT_ASSERT(ShowSlot_A, pd_count == dut.pd_count_q[sel_slot_i] &&
-                          pd_last == dut.pd_last_q[sel_slot_i])
+  `TPT_ASSERT(ShowSlot_A, pd_count == dut.pd_count_q[32'(sel_slot_i) % NumPds] &&
+                          pd_last == dut.pd_last_q[32'(sel_slot_i) % NumPds])
 
   `TPT_COVER(Alarm_C, alarm && told_stream == '0)
   `TPT_COVER(Slots_C, told_slot[3] && told_stream != '0 && blocked == '0)

@@ -5,7 +5,8 @@
 `include "tpt_formal.svh"
 
 /// tpt_rr_arb: the grant is one-hot, wanted, there if anybody wants it; who keeps asking is served
-/// at the latest as the Nth.
+/// at the latest as the Nth. Behind a clock in which nobody asks, and until a grant is taken, the
+/// grant follows from the requests alone: nothing of what was before can be told from it.
 module rr_arb_formal #(
   parameter int unsigned N     = 4,
   localparam int unsigned IdxW = (N > 1) ? $clog2(N) : 1
@@ -36,6 +37,20 @@ module rr_arb_formal #(
     for (int unsigned n = 0; n < N; n++) from = from + (IdxW + 1)'(!dut.behind_q[n]);
   end
   `TPT_ASSERT(Mask_A, dut.behind_q == N'({N{1'b1}} << from))
+
+  // Forgets: behind a clock in which nobody asked, until a grant is taken, the lowest number from 1
+  // on wins, and 0 comes last.
+  logic         fresh_q, idle_q;
+  logic [N-1:0] upper, lowest;
+  always_ff @(posedge clk_i) begin
+    idle_q  <= rst_ni && req_i == '0;
+    fresh_q <= !rst_ni || req_i == '0 || (fresh_q && !take_i);
+  end
+  assign upper  = (req_i == N'(1)) ? req_i : req_i & ~N'(1);
+  assign lowest = upper & (~upper + 1'b1);
+  `TPT_ASSERT(Fresh_A, !idle_q || fresh_q)
+  `TPT_ASSERT(Forgets_A, !fresh_q || (gnt == lowest && from == (IdxW + 1)'(1)))
+  `TPT_COVER(Forgets_C, idle_q && gnt[N-1] && take_i)
 
   // How often each has been passed over while it asked, and how many can still be before it.
   for (genvar n = 0; n < N; n++) begin : g_one

@@ -46,6 +46,7 @@ const DEFAULTS: [(&str, &[&str]); 2] = [
             "NumWindows",
             "Partitions",
             "GuessAlarm",
+            "AlarmPds",
             "RefusalTime",
         ],
     ),
@@ -932,7 +933,7 @@ fn tables(configs: &[Config], models: &[Model], board: &Board) -> String {
             "    ({:?}, Sizes {{ clients: {}, lanes: {}, contexts: {}, mpt_sets: {}, mpt_ways: {}, mtt_sets: {}, \
              mtt_ways: {}, dir_sets: {}, axi_bytes: {}, max_levels: {}, queues: {}, checked: {}, \
              fault_slots: {}, host_windows: {}, partitions: {}, guess_alarm: {}, \
-             refusal_time: {}, fences: {}, built: {} }}),",
+             alarm_pds: {}, refusal_time: {}, fences: {}, built: {} }}),",
             config.name,
             config.clients(),
             config.get("Lanes"),
@@ -951,6 +952,7 @@ fn tables(configs: &[Config], models: &[Model], board: &Board) -> String {
             config.get("NumWindows"),
             config.get("Partitions"),
             config.get("GuessAlarm") != 0,
+            config.get("AlarmPds"),
             config.get("RefusalTime") != 0,
             config.get("FenceDepth"),
             models.iter().any(|m| !m.flat && m.name == config.name),

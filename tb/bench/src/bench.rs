@@ -143,7 +143,7 @@ pub struct UnitConfig {
     /// Ranges of physical memory in which translated addresses must lie, in whole pages of 4 KiB; at
     /// most as many as the unit has host windows.
     pub host_windows: Vec<RangeInclusive<u64>>,
-    /// How caches and contexts are divided among tenants.
+    /// How caches, contexts and slots for page faults are divided among tenants.
     pub tenants: Tenants,
     /// Clocks after which the refusal of a peer's request leaves; 0: at once.
     pub refusal_time: u16,
@@ -151,7 +151,8 @@ pub struct UnitConfig {
     pub alarm: AlarmConfig,
 }
 
-/// How caches and contexts are divided among tenants (registers ISOLATION, PART_MAP).
+/// How caches, contexts and slots for page faults are divided among tenants (registers ISOLATION,
+/// PART_MAP).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tenants {
     /// log2 of the partitions.
@@ -398,6 +399,7 @@ fn features_of(config: Config) -> regs::Features {
         checked: sizes.checked,
         fault_slots: sizes.fault_slots,
         guess_alarm: sizes.guess_alarm,
+        alarm_pds: sizes.alarm_pds,
         refusal_time: sizes.refusal_time,
         partitions: sizes.partitions,
     }
@@ -452,7 +454,7 @@ impl Bench {
             ended: Vec::new(),
             doubtful: Vec::new(),
             faults: faults::Faults::new(clients),
-            alarm: Alarm::new(),
+            alarm: Alarm::with_slots(options.config.sizes().alarm_pds),
             recent: VecDeque::new(),
             rng: Rng::new(options.seed),
             clock: 0,
@@ -1837,7 +1839,7 @@ impl Bench {
         self.unit.fence_time = 0;
         self.unit.tenants = Tenants::default();
         self.unit.refusal_time = 0;
-        self.alarm = Alarm::new();
+        self.alarm = Alarm::with_slots(self.alarm.pd_slots());
         Ok(())
     }
 
@@ -1932,7 +1934,7 @@ impl Bench {
                 blocked[2 * client] |= u32::from(stopped) << stream;
             }
         }
-        for slot in 0..tpt_golden::alarm::PD_SLOTS {
+        for slot in 0..self.alarm.pd_slots() {
             let select = regs::put(regs::alarm_select::SLOT, slot);
             self.write_register(mem, regs::ALARM_SELECT, select)?;
             let found = self.read_register(mem, regs::ALARM_PD)?;
@@ -1941,7 +1943,7 @@ impl Bench {
             };
             // Which of two PDs was the last one is not known: answers of two streams overtake.
             let last = (found & regs::alarm_pd::PD) >> regs::alarm_pd::PD.trailing_zeros();
-            let of_slot = count == 0 || last % tpt_golden::alarm::PD_SLOTS == slot;
+            let of_slot = count == 0 || self.alarm.slot_of(last) == slot;
             if found & regs::alarm_pd::COUNT != count || !of_slot {
                 let text = format!("slot {slot}: ALARM_PD reads {found:#x}, its count is {count}");
                 return Ok(Err(text));

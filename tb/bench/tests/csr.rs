@@ -252,7 +252,7 @@ fn every_register_reads_its_reset_value() {
     assert!(cap2.queues() && cap2.frmr());
     assert_eq!((cap2.windows(), cap2.syndromes()), (4, 20));
     assert!(cap2.alarm() && cap2.refusal_time());
-    assert_eq!(cap2.log_parts(), 2);
+    assert_eq!((cap2.log_parts(), cap2.log_alarm_pds()), (2, 7));
     assert_eq!((cap2.log_entries(), cap2.fault_slots()), (4, 8));
     // the fence limit is there before any driver has come
     assert_eq!(csr.get("fence_time_o"), 0x10_0000);
@@ -462,10 +462,10 @@ fn tenants_and_alarm_go_to_the_hardware() {
     csr.write(regs::PART_MAP, 0x1234_5678);
     csr.write(regs::REFUSAL_TIME, 0xabc);
     csr.write(regs::ALARM, 1 << 16 | 0x21 << 8 | 0x43);
-    csr.write(regs::ALARM_SELECT, 9 << 8 | 2 << 6 | 37);
+    csr.write(regs::ALARM_SELECT, 0xb9 << 8 | 2 << 6 | 37);
     assert_eq!(csr.get("isolation_o"), 0x1234_5678 << 7 | 13 << 2 | 2);
     assert_eq!(csr.get("refusal_clocks_o"), 0xabc);
-    let set = 0x43 << 24 | 0x21 << 16 | 1 << 15 | 2 << 13 | 37 << 7 | 9 << 3;
+    let set = 0x43 << 28 | 0x21 << 20 | 1 << 19 | 2 << 17 | 37 << 11 | 0xb9 << 3;
     assert_eq!(csr.get("alarm_set_o"), set);
     // clearing lasts for one clock
     for (bit, pulse) in [(1, 4), (2, 2), (4, 1)] {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tenants: bad keys and blocked streams, refusals that leave at their time, partitions of caches
-//! and contexts.
+//! Tenants: bad keys and blocked streams, refusals that leave at their time, partitions of caches,
+//! contexts and slots for page faults.
 
-use tpt_bench::rig::{Mr, Rig, Spec, ALL_RIGHTS};
+use tpt_bench::paging::Pager;
+use tpt_bench::rig::{Mr, PagedMr, Rig, Spec, ALL_RIGHTS, PAGED_RIGHTS};
 use tpt_bench::{BenchError, BenchOptions, Clocks, Pattern, Tenants, UnitConfig};
 use tpt_golden::alarm::AlarmConfig;
 use tpt_golden::regs;
-use tpt_golden::types::{Access, Key, Op, Request, Role, Syndrome};
+use tpt_golden::types::{Access, Key, Op, Request, Role, Status, Syndrome};
 use tpt_verilated::Config;
 
 type Result<T = ()> = std::result::Result<T, BenchError>;
@@ -129,8 +130,9 @@ fn an_alarm_without_blocking() -> Result {
 fn bad_keys_of_a_pd() -> Result {
     let mut rig = rig(&alarm(0, 0, false), 4)?;
     let mr = region(&mut rig, 1, 1)?;
+    // Of another PD with the same slot, whatever their number.
     let mut foreign = read(&mr, 0);
-    foreign.pd = 0x12_3457;
+    foreign.pd = 0x12_3407;
     rig.expect(0, foreign, Syndrome::Pd)?;
     let keys = rig.bench.golden.keys().clone();
     let dead = Key(keys.field(Role::Remote, 40) << 8);
@@ -158,8 +160,22 @@ fn bad_keys_of_a_pd() -> Result {
     rig.bench
         .write_register(&mut rig.host.mem, regs::ALARM_SELECT, select)?;
     let found = register(&mut rig, regs::ALARM_PD)?;
-    assert_eq!(found, 0x12_3457 << 8 | 3);
+    assert_eq!(found, 0x12_3407 << 8 | 3);
+    // A slot beyond the last one is the one that is equal modulo their number.
+    let slots = Config::Small.sizes().alarm_pds;
+    for (slot, count) in [(7 + slots, 3), (7 + 15 * slots, 3), (8 + slots, 0)] {
+        let select = regs::put(regs::alarm_select::SLOT, slot);
+        rig.bench
+            .write_register(&mut rig.host.mem, regs::ALARM_SELECT, select)?;
+        assert_eq!(register(&mut rig, regs::ALARM_SELECT)?, select);
+        let found = register(&mut rig, regs::ALARM_PD)?;
+        assert_eq!(found & regs::alarm_pd::COUNT, count, "slot {slot}");
+    }
+    rig.bench
+        .write_register(&mut rig.host.mem, regs::ALARM_SELECT, select)?;
     alarm_agrees(&mut rig)?;
+    rig.bench
+        .write_register(&mut rig.host.mem, regs::ALARM_SELECT, select)?;
     rig.bench
         .write_register(&mut rig.host.mem, regs::ALARM_CLEAR, regs::alarm_clear::PD)?;
     assert_eq!(register(&mut rig, regs::ALARM_PD)?, 0);
@@ -170,6 +186,47 @@ fn bad_keys_of_a_pd() -> Result {
     )?;
     rig.bench.alarm.clear_all();
     alarm_agrees(&mut rig)
+}
+
+/// PDs below the number of slots have counts of their own; those equal modulo it share one.
+fn pds_and_their_slots(config: Config) -> Result {
+    let options = BenchOptions {
+        config,
+        ..BenchOptions::default()
+    };
+    let mut rig = Rig::new(options, &alarm(0, 0, false))?;
+    let mr = region(&mut rig, 1, 1)?;
+    let slots = config.sizes().alarm_pds;
+    let log = regs::put(regs::cap2::LOG_ALARM_PDS, slots.ilog2());
+    let cap2 = register(&mut rig, regs::CAP2)?;
+    assert_eq!(cap2 & regs::cap2::LOG_ALARM_PDS, log);
+    let (first, last) = (5, slots - 1);
+    for pd in [first, first, last, first + slots, first + 0x100 * slots] {
+        let request = Request { pd, ..read(&mr, 0) };
+        rig.expect(0, request, Syndrome::Pd)?;
+    }
+    for (slot, found) in [
+        (first, (first + 0x100 * slots) << 8 | 4),
+        (first + 1, 0),
+        (first + slots / 2, 0),
+        (last, last << 8 | 1),
+    ] {
+        let select = regs::put(regs::alarm_select::SLOT, slot);
+        rig.bench
+            .write_register(&mut rig.host.mem, regs::ALARM_SELECT, select)?;
+        assert_eq!(register(&mut rig, regs::ALARM_PD)?, found, "slot {slot}");
+    }
+    alarm_agrees(&mut rig)
+}
+
+#[test]
+fn pds_modulo_the_slots_share_a_count() -> Result {
+    pds_and_their_slots(Config::Small)
+}
+
+#[test]
+fn large_configuration_counts_more_pds() -> Result {
+    pds_and_their_slots(Config::Large)
 }
 
 /// The requests of other streams take no longer beside a blocked one that keeps on asking than
@@ -586,5 +643,76 @@ fn a_request_beyond_its_share_waits() -> Result {
     assert_eq!(rig.counter(regs::counter::MPT_READ)? - before, share);
     rig.wait_idle()?;
     assert_eq!(rig.counter(regs::counter::MPT_READ)? - before, 8);
+    Ok(())
+}
+
+/// A tenant whose page faults nobody answers fills its share of the slots, and then its requests are
+/// answered RETRY; those of every other partition are held, told and answered as ever. Without
+/// partitions they are answered RETRY, too.
+#[test]
+fn a_tenant_never_takes_the_fault_slots_of_another() -> Result {
+    let slots = u64::from(Config::Small.sizes().fault_slots);
+    for log_parts in [0, 1, 2] {
+        let parts = 1 << log_parts;
+        let share = slots / parts;
+        let unit = UnitConfig {
+            tenants: Tenants {
+                log_parts,
+                pd_shift: 0,
+                map: 0xe4e4_e4e4,
+            },
+            ..UnitConfig::default()
+        };
+        let mut rig = rig(&unit, 4)?;
+        let pager = Pager::default();
+        // Of partitions 1, 2, 3 and 0, if there are so many.
+        let regions: Vec<PagedMr> = (1..=4)
+            .map(|pd| {
+                let start = u64::from(pd) << 32;
+                let mut spec = Spec::new(start, 64 << 12, 12, PA)
+                    .access(PAGED_RIGHTS)
+                    .level(1);
+                spec.pd = pd;
+                rig.register_paged(&pager, spec)
+            })
+            .collect::<Result<_>>()?;
+        let touch = |mr: &PagedMr, page: u64| Request {
+            stream: (page % 16) as u8,
+            ..mr.at(Op::RemoteRead, 3 * page, 8)
+        };
+        let greedy = &regions[0];
+        for n in 0..share {
+            rig.bench.issue(0, touch(greedy, n));
+            let fault = rig.bench.wait_fault(&mut rig.host.mem)?;
+            assert_eq!((fault.index, fault.held), (greedy.index, true));
+        }
+        // Nobody answers. What it asks for now finds no slot, and is not told.
+        rig.expect(0, touch(greedy, 15), Syndrome::Retry)?;
+        assert_eq!(rig.bench.take_fault(&mut rig.host.mem)?, None);
+        for other in &regions[1..] {
+            let part = |mr: &PagedMr| unit.tenants.part(mr.spec.pd);
+            if part(other) == part(greedy) {
+                rig.expect(1, touch(other, 9), Syndrome::Retry)?;
+                continue;
+            }
+            for page in 0..3 {
+                rig.bench.issue(1, touch(other, page));
+                let fault = rig.bench.wait_fault(&mut rig.host.mem)?;
+                assert_eq!((fault.index, fault.held), (other.index, true));
+                rig.page_in(&pager, other, fault.page..fault.page + 1);
+                assert_eq!(rig.page_ready(fault.slot, false)?, Status::Ok);
+                rig.bench.wait_client(&mut rig.host.mem, 1)?;
+                let outcome = rig.bench.poll_client(1).expect("an answer");
+                assert_eq!(outcome.syndrome, Syndrome::Ok);
+            }
+        }
+        let held = rig.bench.requests_inside(0) as u64;
+        assert_eq!(held, share, "the greedy one still waits");
+        for fault in rig.bench.unanswered_faults() {
+            rig.page_in(&pager, greedy, fault.page..fault.page + 1);
+            assert_eq!(rig.page_ready(fault.slot, false)?, Status::Ok);
+        }
+        rig.wait_idle()?;
+    }
     Ok(())
 }

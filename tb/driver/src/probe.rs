@@ -41,6 +41,9 @@ pub struct Capabilities {
     pub fault_slots: u32,
     /// Bad keys are counted, and their streams can be blocked.
     pub alarm: bool,
+    /// Slots of PDs that count bad keys: PDs that are equal modulo this number share one; 0 without an
+    /// alarm.
+    pub alarm_pds: u32,
     /// Refusals of peers can wait for a fixed time.
     pub refusal_time: bool,
     /// Most partitions of caches and contexts.
@@ -115,6 +118,10 @@ impl Capabilities {
             checked: field(cap2, regs::cap2::CHECKED) != 0,
             fault_slots: field(cap2, regs::cap2::FAULT_SLOTS),
             alarm: field(cap2, regs::cap2::ALARM) != 0,
+            alarm_pds: match field(cap2, regs::cap2::LOG_ALARM_PDS) {
+                0 => 0,
+                log => 1 << log,
+            },
             refusal_time: field(cap2, regs::cap2::REFUSAL_TIME) != 0,
             partitions: 1 << field(cap2, regs::cap2::LOG_PARTS),
         })

@@ -23,7 +23,7 @@ use std::collections::HashMap;
 
 use crate::types::Syndrome;
 
-/// Slots of PDs: the PDs that are equal modulo this number share one.
+/// Slots of PDs of the smallest unit: the PDs that are equal modulo their number share one.
 pub const PD_SLOTS: u32 = 16;
 /// Where counts stay.
 pub const MOST: u32 = 255;
@@ -61,9 +61,11 @@ struct Stream {
 }
 
 /// The counts of a unit.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Alarm {
     config: AlarmConfig,
+    /// Slots of PDs.
+    pd_slots: u32,
     streams: HashMap<(usize, u8), Stream>,
     slots: HashMap<u32, (u32, u32)>,
     /// Requests were lost: the slots may have counted them.
@@ -79,10 +81,38 @@ pub const fn is_bad_key(syndrome: Syndrome) -> bool {
     )
 }
 
+impl Default for Alarm {
+    fn default() -> Alarm {
+        Alarm::new()
+    }
+}
+
 impl Alarm {
-    /// After reset: nothing is counted, no threshold.
+    /// After reset: nothing is counted, no threshold. With [`PD_SLOTS`] slots of PDs.
     pub fn new() -> Alarm {
-        Alarm::default()
+        Alarm::with_slots(PD_SLOTS)
+    }
+
+    /// The same with this many slots of PDs, at least one.
+    pub fn with_slots(pd_slots: u32) -> Alarm {
+        Alarm {
+            config: AlarmConfig::default(),
+            pd_slots: pd_slots.max(1),
+            streams: HashMap::new(),
+            slots: HashMap::new(),
+            slots_unsure: false,
+            raised: false,
+        }
+    }
+
+    /// Slots of PDs.
+    pub fn pd_slots(&self) -> u32 {
+        self.pd_slots
+    }
+
+    /// The slot of a PD.
+    pub fn slot_of(&self, pd: u32) -> u32 {
+        pd % self.pd_slots
     }
 
     /// Changes the settings. What is blocked stays so.
@@ -125,7 +155,7 @@ impl Alarm {
             }
         }
         known.count = (known.count + 1).min(MOST);
-        let slot = self.slots.entry(pd % PD_SLOTS).or_default();
+        let slot = self.slots.entry(pd % self.pd_slots).or_default();
         self.raised |= reached(slot.0, u32::from(self.config.pd_threshold));
         *slot = ((slot.0 + 1).min(MOST), pd);
     }
@@ -141,7 +171,7 @@ impl Alarm {
 
     /// The host has cleared a slot of PDs.
     pub fn clear_slot(&mut self, slot: u32) {
-        self.slots.remove(&(slot % PD_SLOTS));
+        self.slots.remove(&self.slot_of(slot));
     }
 
     /// The host has cleared everything, while no request was inside.
@@ -169,7 +199,7 @@ impl Alarm {
     /// Bad keys of a slot of PDs, and the PD of the last one that was answered; `None` if that
     /// cannot be known.
     pub fn slot(&self, slot: u32) -> Option<(u32, u32)> {
-        let known = self.slots.get(&(slot % PD_SLOTS)).copied();
+        let known = self.slots.get(&self.slot_of(slot)).copied();
         (!self.slots_unsure).then(|| known.unwrap_or_default())
     }
 
@@ -213,6 +243,25 @@ mod tests {
         }
         assert_eq!(alarm.stream(0, 0), Some((MOST, false)));
         assert_eq!(alarm.slot(1), Some((MOST, 1)));
+    }
+
+    #[test]
+    fn pds_share_a_slot_modulo_their_number() {
+        for slots in [16, 64, 256] {
+            let mut alarm = Alarm::with_slots(slots);
+            for pd in [3, 3 + 16, 3 + 64, 3 + 256] {
+                alarm.answered(0, 0, pd, Syndrome::Pd, 1);
+            }
+            let count = |pd: u32| alarm.slot(pd).unwrap().0;
+            let expected = match slots {
+                16 => [4, 4, 4],
+                64 => [3, 1, 3],
+                _ => [2, 1, 1],
+            };
+            assert_eq!([3, 19, 67].map(count), expected, "{slots}");
+            alarm.clear_slot(3 + slots);
+            assert_eq!(alarm.slot(3), Some((0, 0)));
+        }
     }
 
     #[test]

@@ -46,6 +46,7 @@ const CAP2: u32 = regs::Features {
     checked: true,
     fault_slots: FAULT_SLOTS as u32,
     guess_alarm: false,
+    alarm_pds: 16,
     refusal_time: false,
     partitions: 1,
 }

@@ -22,6 +22,8 @@ pub struct Features {
     pub fault_slots: u32,
     /// Bad keys are counted.
     pub guess_alarm: bool,
+    /// Slots of PDs that count them, a power of two.
+    pub alarm_pds: u32,
     /// Refusals of peers can wait for a fixed time.
     pub refusal_time: bool,
     /// Most partitions of caches and contexts, a power of two.
@@ -39,6 +41,10 @@ impl Features {
             | put(cap2::LOG_ENTRIES, count_of(LOG))
             | put(cap2::FAULT_SLOTS, self.fault_slots)
             | put(cap2::ALARM, self.guess_alarm as u32)
+            | put(
+                cap2::LOG_ALARM_PDS,
+                self.guess_alarm as u32 * self.alarm_pds.trailing_zeros(),
+            )
             | put(cap2::REFUSAL_TIME, self.refusal_time as u32)
             | put(cap2::LOG_PARTS, self.partitions.trailing_zeros())
     }

@@ -129,7 +129,7 @@ pub const ALARM_PD: u16 = 0x30c;
 pub const ALARM_CLEAR: u16 = 0x310;
 /// Blocked streams. Streams 32 n to 32 n + 31, counted over the clients: 64 to each.
 pub const ALARM_BLOCKED: u16 = 0x320;
-/// Partitions. How caches and contexts are divided among tenants. Locked while enabled.
+/// Partitions. How caches, contexts and slots for page faults are divided among tenants. Locked while enabled.
 pub const ISOLATION: u16 = 0x340;
 /// Partition of each group. Bits 2 g + 1 to 2 g: partition of group g, modulo the number of partitions. Locked while enabled.
 pub const PART_MAP: u16 = 0x344;
@@ -192,6 +192,8 @@ pub mod cap2 {
     pub const LOG_PARTS: u32 = 0x6000;
     /// Number of entries of the log of refusals.
     pub const LOG_ENTRIES: u32 = 0x70000;
+    /// log2 of the slots of PDs that count bad keys; 0 without an alarm.
+    pub const LOG_ALARM_PDS: u32 = 0x780000;
     /// Slots for page faults; 0: no on-demand regions.
     pub const FAULT_SLOTS: u32 = 0xff000000;
 }
@@ -438,8 +440,8 @@ pub mod alarm_select {
     pub const STREAM: u32 = 0x3f;
     /// Its client.
     pub const CLIENT: u32 = 0xc0;
-    /// Slot of PDs: the PDs that are this number modulo 16.
-    pub const SLOT: u32 = 0xf00;
+    /// Slot of PDs, modulo the number of slots (CAP2.log_alarm_pds).
+    pub const SLOT: u32 = 0xff00;
 }
 
 /// Bits of [`ALARM_STREAM`].
@@ -721,6 +723,13 @@ pub const REGISTERS: &[Register] = &[
             Field {
                 name: "log_entries",
                 mask: 0x70000,
+                access: Access::Ro,
+                live: true,
+                lock: None,
+            },
+            Field {
+                name: "log_alarm_pds",
+                mask: 0x780000,
                 access: Access::Ro,
                 live: true,
                 lock: None,
@@ -1848,7 +1857,7 @@ pub const REGISTERS: &[Register] = &[
             },
             Field {
                 name: "slot",
-                mask: 0xf00,
+                mask: 0xff00,
                 access: Access::Rw,
                 live: false,
                 lock: Some("no_alarm"),

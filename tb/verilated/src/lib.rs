@@ -213,6 +213,8 @@ pub struct Sizes {
     pub partitions: u32,
     /// Bad keys are counted.
     pub guess_alarm: bool,
+    /// Slots of PDs that count them.
+    pub alarm_pds: u32,
     /// Refusals of peers can wait for a fixed time.
     pub refusal_time: bool,
     /// Commands that can wait for a fence.
@@ -281,6 +283,7 @@ impl Config {
             host_windows: 0,
             partitions: 1,
             guess_alarm: false,
+            alarm_pds: 16,
             refusal_time: false,
             fences: 0,
             built: false,

@@ -123,7 +123,7 @@ module tb_csr
 
   tpt_csr #(
     .NumClients(NumClients), .Frmr(1), .Queues(1), .Windows(1), .FaultSlots(8), .Partitions(4),
-    .GuessAlarm(1), .RefusalTime(1)
+    .GuessAlarm(1), .AlarmPds(128), .RefusalTime(1)
   ) u_csr (
     .clk_i, .rst_ni,
     .s_axil_awaddr_i (awaddr_i),

@@ -4,7 +4,8 @@
 //! What is not known from outside, and so accepted wherever it is possible:
 //!
 //! * RETRY for want of a slot: faults that nobody has read yet count too, and one long request may
-//!   have several. It is accepted if the slots could be full at any time since the request came in:
+//!   have several. It is accepted if the slots of its partition (of one lane) could be full at any
+//!   time since the request came in:
 //!   of faults that are open, or were answered since; of pages that were absent, of requests that
 //!   are inside, or that ended with a refusal when the host had not seen yet that no fault waits.
 //! * RETRY because the client is starved: accepted if it has offered a request that was not taken
@@ -86,9 +87,10 @@ pub(super) struct Faults {
     interrupt: bool,
     /// There may be more to take, without another interrupt.
     more: bool,
-    /// Latest clock in which no fault waited to be taken, and when the last ones were answered.
+    /// Latest clock in which no fault waited to be taken; slots of the last ones that were answered,
+    /// and when.
     empty: u64,
-    closed: std::collections::VecDeque<u64>,
+    closed: std::collections::VecDeque<(u32, u64)>,
     /// What a host has read last: FAULT_INFO, FAULT_PAGE_LO and FAULT_PAGE_HI.
     read: [u32; 3],
 }
@@ -380,7 +382,20 @@ impl Bench {
         if self.faults.closed.len() == PAST {
             self.faults.closed.pop_front();
         }
-        self.faults.closed.push_back(now);
+        self.faults.closed.push_back((command.key.0, now));
+    }
+
+    /// Into how many shares the slots of a lane are divided: one for each partition, if there are so
+    /// many slots.
+    fn slot_shares(&self) -> u32 {
+        let lanes = self.options.config.sizes().lanes.max(1);
+        let slots = self.golden.fault_slots() as u32 / lanes;
+        (1 << self.unit.tenants.log_parts).min(slots).max(1)
+    }
+
+    /// The share of a request: its slots are the ones that are equal to it modulo the shares.
+    fn share_of(&self, request: &Request) -> u32 {
+        u32::from(self.unit.tenants.part(request.pd)) % self.slot_shares()
     }
 
     /// The regions that a request to a key can have met.
@@ -415,6 +430,10 @@ impl Bench {
         let mut found = Vec::new();
         for (ticket, request, from, to, answered) in live.into_iter().chain(past) {
             if request.tag != fault.tag || request.len == 0 {
+                continue;
+            }
+            if u32::from(fault.slot) % self.slot_shares() != self.share_of(&request) {
+                why.push(format!("{request:?} has no share of that slot"));
                 continue;
             }
             if writes(&request) != fault.write {
@@ -550,20 +569,29 @@ impl Bench {
         if self.must_not_wait(c, since) {
             return Ok(());
         }
+        // Only those of its share count: what other partitions do takes no slot away.
+        let (shares, share) = (self.slot_shares(), self.share_of(&live.request));
+        let here = |slot: u32| slot % shares == share;
         let inside = self.streams.iter().flatten().chain([live]);
-        let possible: u64 = inside.map(|live| self.possible_faults(live, now)).sum();
-        let waiting = faults.open.len() as u64;
+        let possible: u64 = inside
+            .filter(|live| self.share_of(&live.request) == share)
+            .map(|live| self.possible_faults(live, now))
+            .sum();
+        let open = faults.open.iter().filter(|f| here(f.slot.into()));
+        let waiting = open.count() as u64;
         let leaving = self
             .posted
             .iter()
-            .filter(|posted| is_answer_of_host(posted))
+            .filter(|posted| is_answer_of_host(posted) && here(posted.command.key.0))
             .count() as u64;
         let answered = faults
             .closed
             .iter()
-            .filter(|clock| **clock >= since)
+            .filter(|(slot, clock)| here(*slot) && *clock >= since)
             .count() as u64;
-        let untold = |past: &&Past| !past.good && past.ended + LAG >= faults.empty;
+        let untold = |past: &&Past| {
+            !past.good && past.ended + LAG >= faults.empty && self.share_of(&past.request) == share
+        };
         let owed: u64 = faults
             .past
             .iter()
@@ -573,13 +601,13 @@ impl Bench {
         // The page that is answered RETRY has no slot itself. A region has those of its lane only;
         // which lane that is, and so which faults are in it, is not looked at.
         let slots = self.golden.fault_slots() as u64;
-        let full = slots / u64::from(self.options.config.sizes().lanes.max(1));
+        let full = slots / u64::from(self.options.config.sizes().lanes.max(1) * shares);
         if possible + waiting + leaving + answered + owed > full {
             return Ok(());
         }
         Err(format!(
             "RETRY without a reason: since clock {since} no fence, client not starved, {waiting} \
-             of {slots} slots open at clock {now}"
+             of {full} slots of its share open at clock {now}"
         ))
     }
 

@@ -1,11 +1,13 @@
 // Copyright OpenTPT contributors.
 // SPDX-License-Identifier: Apache-2.0
 
-//! What partitions of the caches do not close. This is measured and printed, not judged.
+//! What tenants share whether there are partitions or not.
 //!
 //! While the victim is at work the attacker waits for it: they share the pipeline, the memory port
-//! and the fence. And an arbiter remembers whom it has served last, which whoever asks it twice at
-//! the same time can tell.
+//! and the fence. This is measured and printed, not judged.
+//!
+//! An arbiter that remembers whom it has served last tells that to whoever asks it twice at the same
+//! time. Those of the unit forget when nobody asks, so that attack must see nothing.
 
 use anyhow::Result;
 use tpt_bench::rig::Mr;
@@ -98,7 +100,7 @@ pub fn port(setup: Setup, plan: &Plan) -> Result<Found> {
     })
 }
 
-/// The arbiter of the clients: the victim has been served last, or has not.
+/// The arbiter of the clients: the victim has been served last, or has not. It must not tell.
 pub fn arbiter(setup: Setup, plan: &Plan) -> Result<Found> {
     let mut stage = Stage::new(&Setup { table: 64, ..setup })?;
     let mine = stage.register(Tenant::A, 1, LEVEL_INLINE)?;

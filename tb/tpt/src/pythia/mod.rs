@@ -289,7 +289,7 @@ fn attacks(target: Target) -> Vec<Attack> {
         ],
         Target::Contention => vec![
             ("port", Open, contention::port),
-            ("arbiter", Open, contention::arbiter),
+            ("arbiter", Never, contention::arbiter),
             ("fence", Open, contention::fence),
         ],
         Target::Twins | Target::Uniform => Vec::new(),

@@ -829,7 +829,7 @@ impl<'io, IO: peakrdl_rust::io::RegisterIO> TptCsr<'io, IO> {
 
     /// Partitions
     ///
-    /// How caches and contexts are divided among tenants.
+    /// How caches, contexts and slots for page faults are divided among tenants.
     #[inline(always)]
     #[must_use]
     pub const fn isolation(&self) -> peakrdl_rust::reg::Reg<'io, isolation::Isolation, IO> {

@@ -90,12 +90,12 @@ impl AlarmSelect {
     }
 
     pub const SLOT_OFFSET: usize = 8;
-    pub const SLOT_WIDTH: usize = 4;
-    pub const SLOT_MASK: u32 = 0xF;
+    pub const SLOT_WIDTH: usize = 8;
+    pub const SLOT_MASK: u32 = 0xFF;
 
     /// slot
     ///
-    /// Slot of PDs: the PDs that are this number modulo 16.
+    /// Slot of PDs, modulo the number of slots (CAP2.log_alarm_pds).
     #[inline(always)]
     #[allow(clippy::missing_panics_doc)]
     #[must_use]
@@ -106,7 +106,7 @@ impl AlarmSelect {
 
     /// slot
     ///
-    /// Slot of PDs: the PDs that are this number modulo 16.
+    /// Slot of PDs, modulo the number of slots (CAP2.log_alarm_pds).
     #[inline(always)]
     pub fn set_slot(&mut self, val: u8) {
         let val = val as u32;

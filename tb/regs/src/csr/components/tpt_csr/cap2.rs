@@ -174,6 +174,21 @@ impl Cap2 {
         val as u8
     }
 
+    pub const LOG_ALARM_PDS_OFFSET: usize = 19;
+    pub const LOG_ALARM_PDS_WIDTH: usize = 4;
+    pub const LOG_ALARM_PDS_MASK: u32 = 0xF;
+
+    /// log_alarm_pds
+    ///
+    /// log2 of the slots of PDs that count bad keys; 0 without an alarm.
+    #[inline(always)]
+    #[allow(clippy::missing_panics_doc)]
+    #[must_use]
+    pub fn log_alarm_pds(&self) -> u8 {
+        let val = (self.0 >> Self::LOG_ALARM_PDS_OFFSET) & Self::LOG_ALARM_PDS_MASK;
+        val as u8
+    }
+
     pub const FAULT_SLOTS_OFFSET: usize = 24;
     pub const FAULT_SLOTS_WIDTH: usize = 8;
     pub const FAULT_SLOTS_MASK: u32 = 0xFF;
@@ -202,6 +217,7 @@ impl core::fmt::Debug for Cap2 {
             .field("syndromes", &self.syndromes())
             .field("log_parts", &self.log_parts())
             .field("log_entries", &self.log_entries())
+            .field("log_alarm_pds", &self.log_alarm_pds())
             .field("fault_slots", &self.fault_slots())
             .finish()
     }
@@ -223,6 +239,7 @@ mod tests {
         assert_eq!(reg.syndromes(), 0);
         assert_eq!(reg.log_parts(), 0);
         assert_eq!(reg.log_entries(), 0);
+        assert_eq!(reg.log_alarm_pds(), 0);
         assert_eq!(reg.fault_slots(), 0);
     }
 }

@@ -8,7 +8,7 @@ use super::_root; // alias to root module of generated code
 
 /// Partitions
 ///
-/// How caches and contexts are divided among tenants.
+/// How caches, contexts and slots for page faults are divided among tenants.
 #[repr(transparent)]
 #[derive(Copy, Clone, Eq, PartialEq)]
 pub struct Isolation(u32);
