@@ -62,6 +62,9 @@ const BOARD_FILES: &str = "fpga/rtl/board.f";
 /// Cover points of the insides of the blocks, for the feature `cov`.
 const COVER_POINTS: &str = "tb/verilated/sv/cover";
 
+/// Large models of which short runs are enough: to optimise them fully takes longer than it saves.
+const LIGHT: [&str; 3] = ["large", "lanes2", "lanes4"];
+
 /// Oldest Verilator that is known to accept the RTL.
 const OLDEST: (u32, u32) = (5, 20);
 
@@ -552,7 +555,8 @@ impl Build {
                     .iter()
                     .filter(|file| level_of(file) == level)
                     .collect();
-                let most = if self.netlist.is_some() && !self.words {
+                let netlist = self.netlist.is_some() && !self.words;
+                let most = if netlist || LIGHT.contains(&model.name.as_str()) {
                     1
                 } else {
                     3
