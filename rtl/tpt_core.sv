@@ -51,7 +51,7 @@ module tpt_core
   parameter int unsigned FaultSlots  = 4,
   /// Host windows: 4, or 0 to leave them out.
   parameter int unsigned NumWindows  = 4,
-  /// Partitions of caches and contexts: 4, or 1 to leave them out.
+  /// Partitions of caches, contexts and slots for page faults: 4, or 1 to leave them out.
   parameter int unsigned Partitions  = 4,
   /// Counts of bad keys and blocked streams: 0 leaves them out.
   parameter int unsigned GuessAlarm  = 1,

@@ -58,7 +58,7 @@ module tpt_csr
   parameter int unsigned FaultSlots  = 0,
   /// Table entries can be CHECKED (only shown in CAP2).
   parameter int unsigned MttChecked  = 0,
-  /// Partitions that caches and contexts can have: ISOLATION says no more.
+  /// Partitions that there can be: ISOLATION says no more.
   parameter int unsigned Partitions  = 1,
   /// Bad keys are counted; without that its registers refuse writes and read as 0.
   parameter int unsigned GuessAlarm  = 0,

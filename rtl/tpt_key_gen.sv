@@ -10,8 +10,9 @@
 ///   gen ─────────────────────────────────────────────► 8-bit Feistel, 16 rounds ──┴─► both tags
 ///   {role, index} ─► 24-bit Feistel under perm_secret, 10 rounds ───► index field of each role
 ///
-/// The tag is a permutation of the generation, and another one for every index and role: tags of
-/// one index do not repeat within 256 generations, and one key tells nothing about another.
+/// gen is the number of the registration, modulo 256. The tag is a permutation of it, and another
+/// one for every index and role: tags of one index do not repeat within 256 registrations, and one
+/// key tells nothing about another.
 ///
 /// The two halves are independent and work at the same time, one round per clock:
 ///
@@ -39,7 +40,7 @@ module tpt_key_gen import tpt_pkg::*; (
   input  logic              decode_i,
   input  logic [23:0]       field_i,
   input  logic [IndexW-1:0] index_i,
-  /// Generation, needed for the tags only: they wait for it.
+  /// Number of the registration, needed for the tags only: they wait for it.
   input  logic              gen_valid_i,
   input  logic [GenW-1:0]   gen_i,
   /// The region has a remote right, that is, it gets an R_Key. Looked at with keys_valid_o.

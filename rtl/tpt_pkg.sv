@@ -308,13 +308,13 @@ package tpt_pkg;
   // ---------------------------------------------------------------------------------------------
   typedef struct packed {
     logic [4:0]             rsvd2;      // 511:507 0
-    logic [CapW-1:0]        cap;        // 506:487 pages that a registration may have (FRMR)
+    logic [CapW-1:0]        cap;        // 506:487 pages of a registration (FRMR); window: ranges
     logic [IndexW-1:0]      bound;      // 486:464 bound windows; parent (window); next (FREE)
     logic [3:0][FrameW-1:0] frame;      // 463:256 frame k at 256 + 52 k
     logic [63:0]            length;     // 255:192 bytes
     logic [63:0]            start;      // 191:128 first virtual address
     logic [15:0]            crc;        // 127:112 CRC-16 of the other bits ^ index, mpt_place
-    logic [QpnW-1:0]        qpn;        // 111:88 queue pair of a type-2 window; MR: ranges ended
+    logic [QpnW-1:0]        qpn;        // 111:88 queue pair of a type-2 window; else [7:0] ranges
     logic [PdW-1:0]         pd;         // 87:64 protection domain; own index (free list)
     logic                   rsvd1;      // 63 0
     logic [IndexW-17:0]     index_hi;   // 62:56 index[22:16], 0 if FREE

@@ -19,8 +19,7 @@
 ///   QUERY  key ─► read, check ─► completion with the entry
 ///   DEREG, DEALLOC_MW (below: DEREG)
 ///          key ─► read, check ─► write INVALID ······················ invalidate ─► queue
-///          ··· fence ··· tail: [parent], [sweep], write FREE, link into the free list
-///          ··········································································· completion
+///          ··· fence ··· tail: [parent], write FREE, link into the free list ·· completion
 ///   INVALIDATE
 ///          key ─► read, check ─► write INVALID ······················ invalidate ─► queue
 ///          ··· fence ··· tail: [parent], read, check ─► write ALLOC ─► completion
@@ -73,13 +72,13 @@
 /// stays as it is. An index whose field is 0 in one role is left out when its turn comes: key 0 is
 /// none.
 ///
-/// **Generations.** A generation counts the registrations of an index, and the invalidations of
-/// ranges: it names the lines of the MTT cache. At 0 and at 128, and when one is used again because
-/// the write of a REG has failed, the MTT cache is swept of the index before it is used. Twice in a
-/// round, because requests under way during an INVALIDATE_RANGE may bring lines of the old
-/// generation in behind the sweep. Tags follow registrations alone: a region counts the
-/// invalidations of ranges in its entry (in the place of `qpn`), and its end takes them back from
-/// the generation, with a sweep when the fence is over.
+/// **Generations.** A generation counts the registrations of an index (and the bindings, if it is a
+/// window), and the invalidations of ranges: it names the lines of the MTT cache. At 0 and at 128,
+/// and when one is used again because the write of a REG has failed, the MTT cache is swept of the
+/// index before it is used. Twice in a round, because requests under way during an INVALIDATE_RANGE
+/// may bring lines of the old generation in behind the sweep. Tags follow registrations alone: how
+/// many of the generations are invalidations of ranges is kept beside them, whatever becomes of the
+/// index (`ranges`; in the entry the low bits of `qpn`, of a window those of `cap`).
 ///
 /// **Errors.** Every memory error ends in StsBus, never in a hang:
 /// * REG, DEREG, REREG, first write fails: the old entry is written again, and everything is as it
@@ -320,6 +319,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     logic [IndexW-1:0] index;
     logic              fresh;
     logic [GenW-1:0]   gen;    // of the FREE entry
+    logic [GenW-1:0]   ranges; // of the FREE entry
     logic [IndexW-1:0] next;   // of the FREE entry
     logic [31:0]       lkey;
     logic [31:0]       rkey;   // 0 without remote rights; its field is there all the same
@@ -332,7 +332,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     logic [3:0]        op;
     logic [IndexW-1:0] index;
     logic [GenW-1:0]   gen;
-    logic              sweep;   // later generations have been used by invalidations of ranges
+    logic [GenW-1:0]   ranges;
     logic [FieldW-1:0] lfield;
     logic [FieldW-1:0] rfield;
     logic [IndexW-1:0] parent;  // region that loses a window, or 0
@@ -345,7 +345,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     logic [3:0]        op;
     logic [IndexW-1:0] index;
     logic [GenW-1:0]   gen;
-    logic              sweep;   // when the fence is over
+    logic [GenW-1:0]   ranges;
     logic [IndexW-1:0] parent;  // region that loses a window, or 0
     logic [7:0]        ticket;
     logic [31:0]       since;  // clock of its entry
@@ -355,6 +355,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
   typedef struct packed {
     logic [IndexW-1:0] index;
     logic [GenW-1:0]   gen;      // before
+    logic [GenW-1:0]   ranges;
     logic [2:0]        kind;
     logic              bound;    // before
     logic [IndexW-1:0] parent;   // before
@@ -423,19 +424,18 @@ module tpt_reg_engine import tpt_pkg::*; #(
   logic              werr_q;
   logic [IndexW-1:0] tail_index_q;       // of the waiting command whose tail is in work
   logic [GenW-1:0]   tail_gen_q;
-  logic              tail_sweep_q;
+  logic [GenW-1:0]   tail_ranges_q;
   logic [IndexW-1:0] tail_parent_q;
   bind_t             bind_q;
   logic [IndexW-1:0] mr_index_q;         // region of a BIND_MW
   logic [GenW-1:0]   mr_gen_q;
   logic [GenW-1:0]   cur_gen, gen_next;  // generation of the entry, and that of its registration
   logic [GenW-1:0]   cur_ranges;         // of its generations, those of invalidations of ranges
-  logic [GenW-1:0]   cur_regs;           // those of registrations: tags follow these
 
   logic [IndexW:0]   fresh_q;            // next fresh index; mpt_size_i: none left
   logic              from_fresh_q, from_list_q;  // where the index of a REG comes from
   logic [IndexW-1:0] fl_head_q, fl_tail_q;
-  logic [GenW-1:0]   fl_tail_gen_q;
+  logic [GenW-1:0]   fl_tail_gen_q, fl_tail_ranges_q;
   logic [IndexW:0]   fl_cnt_q;
   logic              fresh_any_q, list_any_q, list_one_q;  // about fresh_q and fl_cnt_q
   logic [IndexW:0]   clr_q;              // next entry to clear
@@ -567,6 +567,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
       reg_q.index  <= index_q;
       reg_q.fresh  <= from_fresh_q;
       reg_q.gen    <= cur_gen;
+      reg_q.ranges <= cur_ranges;
       reg_q.next   <= from_fresh_q ? '0 : cur_q.bound;
       // The tags of a tail are in its entry, those of a FAST_REG in the command.
       reg_q.lkey   <= gen_lkey;
@@ -587,8 +588,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
       end_q.op     <= op_q;
       end_q.index  <= index_q;
       end_q.alloc  <= (cur_q.state == StAlloc);
-      end_q.gen    <= is_rereg_q ? gen_next : cur_regs;
-      end_q.sweep  <= is_dereg_q && (cur_ranges != '0);
+      end_q.gen    <= is_rereg_q ? gen_next : cur_q.gen;
+      end_q.ranges <= cur_ranges;
       end_q.lfield <= gen_lfield;
       end_q.rfield <= gen_rfield;
       end_q.parent <= (is_window(cur_q.kind) && (cur_q.state == StValid)) ? cur_q.bound : '0;
@@ -735,7 +736,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     op:     end_q.op,
     index:  end_q.index,
     gen:    end_q.gen,
-    sweep:  end_q.sweep,
+    ranges: end_q.ranges,
     parent: end_q.parent,
     ticket: fence_ticket_i,
     since:  now_q
@@ -809,9 +810,10 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
   assign cur_gen  = (is_make_q && from_fresh_q) ? 8'd0 : cur_q.gen;
   assign gen_next = cur_gen + 8'd1;
-  // The entry of a window has a queue pair in this place. A FREE one has 0.
-  assign cur_ranges = is_window(cur_q.kind) ? '0 : cur_q.qpn[GenW-1:0];
-  assign cur_regs   = cur_q.gen - cur_ranges;
+  always_comb begin
+    cur_ranges = is_window(cur_q.kind) ? cur_q.cap[GenW-1:0] : cur_q.qpn[GenW-1:0];
+    if (is_make_q && from_fresh_q) cur_ranges = '0;
+  end
   assign use_tr   = is_reg_q || is_fast_q || (is_rereg_q && cmd_q.rereg[ReregTranslation]);
   assign use_pd   = is_make_q || (is_rereg_q && cmd_q.rereg[ReregPd]);
   assign use_acc  = is_reg_q || is_phys_q || is_fast_q ||
@@ -861,6 +863,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
     end
     if (sel_make_q) begin
       ent.log_page = 6'(MinLogPage);
+      if (is_amw_q) ent.cap[GenW-1:0] = cur_ranges;
+      else ent.qpn[GenW-1:0] = cur_ranges;
       if (is_amr_q) begin
         ent.kind     = KindFrmr;
         ent.rinv_en  = cmd_q.flags[FlagRemoteInv];
@@ -901,6 +905,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
       ent.log_page = 6'(MinLogPage);
       ent.gen      = (phase_q == PhWin) ? bind_q.gen + 8'd1 : bind_q.gen;
       ent.rkey_tag = (phase_q == PhWin) ? bind_q.rkey[7:0] : cmd_q.key[7:0];
+      ent.cap      = CapW'(bind_q.ranges);
       if (win_bound_q) begin
         ent.access   = pack_access(cmd_q.access);
         ent.start    = cmd_q.start;
@@ -914,7 +919,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
       ent.access    = '0;
       ent.start     = '0;
       ent.length    = '0;
-      ent.qpn       = '0;
+      ent.qpn       = is_window(cur_q.kind) ? '0 : cur_q.qpn;
       ent.bound     = '0;
       ent.frame     = '0;
       ent.level     = '0;
@@ -925,6 +930,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
     if (sel_free_q) begin
       ent.pd    = PdW'(index_q);
       ent.gen   = (job_q == JobFix) ? reg_q.gen : step_q ? fl_tail_gen_q : tail_gen_q;
+      ent.qpn[GenW-1:0] = (job_q == JobFix) ? reg_q.ranges :
+                          step_q ? fl_tail_ranges_q : tail_ranges_q;
       ent.bound = (job_q == JobFix) ? reg_q.next : step_q ? tail_index_q : '0;
     end
     if (sel_place_q) ent.index_hi = index_q[IndexW-1:16];
@@ -1295,7 +1302,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     .field_i       ((phase_q == PhNew) ? cmd_q.mkey[31:8] : cmd_q.key[31:8]),
     .index_i       (index_q),
     .gen_valid_i   ((is_make_q && from_fresh_q) || rd_got_q),
-    .gen_i         (is_rereg_q ? (cur_regs + 8'd1) : gen_next),
+    .gen_i         (gen_next - cur_ranges),
     .has_remote_i  (has_remote_q),
     .plain_i,
     .perm_secret_i,
@@ -1437,7 +1444,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
           read    = 1'b1;
           state_d = StRdWait;
         end else begin
-          state_d   = tail_sweep_q ? StSweep : StWrCrc;
+          state_d   = StWrCrc;
           wr_kind_d = WrFree;
         end
       end
@@ -1713,7 +1720,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
 
       StSweep: begin
         cnt_clr = 1'b1;
-        if (sweep_done_i) state_d = ((job_q == JobTail) && is_rereg_q) ? StWrSet : StWrCrc;
+        if (sweep_done_i) state_d = (job_q == JobTail) ? StWrSet : StWrCrc;
       end
 
       StWrCrc: begin
@@ -1951,7 +1958,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
       op_q         <= op_next;
       tail_index_q <= head_q.index;
       tail_gen_q   <= head_q.gen;
-      tail_sweep_q <= head_q.sweep;
+      tail_ranges_q <= head_q.ranges;
       tail_parent_q <= head_q.parent;
     end
   end
@@ -1960,6 +1967,7 @@ module tpt_reg_engine import tpt_pkg::*; #(
     if (load_bind) begin
       bind_q.index  <= index_q;
       bind_q.gen    <= cur_q.gen;
+      bind_q.ranges <= cur_ranges;
       bind_q.kind   <= cur_q.kind;
       bind_q.bound  <= (cur_q.state == StValid);
       bind_q.parent <= (cur_q.state == StValid) ? cur_q.bound : '0;
@@ -2078,8 +2086,9 @@ module tpt_reg_engine import tpt_pkg::*; #(
       fresh_q       <= (IndexW + 1)'(1);
       fl_head_q     <= '0;
       fl_tail_q     <= '0;
-      fl_tail_gen_q <= '0;
-      fl_cnt_q      <= '0;
+      fl_tail_gen_q    <= '0;
+      fl_tail_ranges_q <= '0;
+      fl_cnt_q         <= '0;
     end else begin
       if ((take_q && from_fresh_q) || skip) fresh_q <= fresh_q + 1'b1;
       if (restore_q && reg_q.fresh) fresh_q <= {1'b0, reg_q.index};
@@ -2090,7 +2099,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
       if (append_q) begin
         if (!list_any_q) fl_head_q <= tail_index_q;
         fl_tail_q     <= tail_index_q;
-        fl_tail_gen_q <= tail_gen_q;
+        fl_tail_gen_q    <= tail_gen_q;
+        fl_tail_ranges_q <= tail_ranges_q;
         fl_cnt_q      <= fl_cnt_q + 1'b1;
       end
       if (take_q && !from_fresh_q && append_q) fl_cnt_q <= fl_cnt_q;

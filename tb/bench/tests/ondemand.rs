@@ -12,7 +12,7 @@ use tpt_golden::codec::{Place, CHECKED_ADDRESS};
 use tpt_golden::frames::Page;
 use tpt_golden::regs;
 use tpt_golden::types::{
-    rereg, Access, CmdOp, Command, Encoding, Op, State, Status, Syndrome, LEVEL_FLAT,
+    rereg, Access, CmdOp, Command, Encoding, Key, Op, State, Status, Syndrome, LEVEL_FLAT,
 };
 use tpt_verilated::Config;
 
@@ -821,8 +821,7 @@ fn generations_wrap() -> Result {
 }
 
 /// Invalidations of ranges count the generation up, but not the tags: no key of an index comes
-/// again before 256 registrations. And no line that they have left in the cache is taken for one
-/// of the next regions, whose generations are the same.
+/// again before 256 registrations and bindings, whatever it is meanwhile.
 #[test]
 fn keys_do_not_follow_invalidations() -> Result {
     let unit = UnitConfig {
@@ -836,7 +835,11 @@ fn keys_do_not_follow_invalidations() -> Result {
     for round in 0..257u64 {
         let mut mr = rig.register_paged(&pager, spec(64, 1))?;
         keys.push((mr.lkey, mr.rkey));
-        let ranges = if round == 3 { 255 } else { round % 5 };
+        let ranges = match round {
+            3 => 255,
+            60 => 256,
+            _ => round % 5,
+        };
         for n in 0..ranges {
             // Another order of pages, and so other frames.
             for page in [20 + (round + n) % 4, 20 + (round + n + 1) % 4] {
@@ -844,6 +847,16 @@ fn keys_do_not_follow_invalidations() -> Result {
             }
             let done = rig.reclaim(&pager, &mr, 20..24)?;
             assert_eq!(done.status, Status::Ok);
+            if round == 7 && n == 0 {
+                // A write that fails is made again: the count as well.
+                let entry = rig.bench.entry_address(mr.index);
+                rig.bench
+                    .axi
+                    .inject(Fault::once(entry..entry + 64, FaultOn::Write));
+                let command = rig.invalidate_command(&mr, 20..24);
+                let done = rig.command(command, CommandExtra::default())?;
+                assert_eq!(done.status, Status::Bus);
+            }
             if round % 50 == 9 && n == 1 {
                 let command = Command {
                     id: rig.id(),
@@ -863,6 +876,27 @@ fn keys_do_not_follow_invalidations() -> Result {
         rig.expect(0, mr.at(Op::RemoteRead, 22, 8), Syndrome::Ok)?;
         let gone = rig.plain(CmdOp::DeregMr, mr.lkey, 1)?;
         assert_eq!(gone.status, Status::Ok);
+        // Other kinds at the same index: their keys are judged by the reference.
+        if round % 10 == 4 {
+            let window = rig.alloc_mw(1, 0)?;
+            let gone = rig.plain(CmdOp::DeallocMw, window.rkey, 1)?;
+            assert_eq!(gone.status, Status::Ok);
+            keys.push((Key::NONE, window.rkey));
+            let id = rig.id();
+            let alloc = Command {
+                id,
+                op: CmdOp::AllocMr.code(),
+                pd: 1,
+                length: 4,
+                log_page: 12,
+                ..Command::default()
+            };
+            let frmr = rig.command(alloc, CommandExtra::default())?;
+            assert_eq!(frmr.status, Status::Ok);
+            let gone = rig.plain(CmdOp::DeregMr, frmr.lkey, 1)?;
+            assert_eq!(gone.status, Status::Ok);
+            keys.push((frmr.lkey, frmr.rkey));
+        }
     }
     for distance in 1..256 {
         assert_ne!(keys[0].0, keys[distance].0, "L_Key {distance}");

@@ -399,8 +399,7 @@ pub struct MptEntry {
     pub gen: u8,
     /// Protection domain.
     pub pd: u32,
-    /// Queue pair of a type-2 window. Of a region (kind MR) bits 7:0 count the invalidations of
-    /// ranges.
+    /// Queue pair of a type-2 window. Of any other entry bits 7:0 count the invalidations of ranges.
     pub qpn: u32,
     /// Start address.
     pub start: u64,
@@ -412,7 +411,8 @@ pub struct MptEntry {
     pub frame: [u64; 4],
     /// Bound windows (region), parent (window) or next entry of the list of free ones.
     pub bound: u32,
-    /// Pages that a registration may have, 20 bits (fast-registration region).
+    /// Pages that a registration may have, 20 bits (fast-registration region). Of a window bits 7:0
+    /// count the invalidations of ranges.
     pub cap: u32,
 }
 

@@ -6,10 +6,10 @@
 //! * The **field** is {role, 23-bit index} sent through a secret permutation of 24 bits: a balanced
 //!   Feistel network on two 12-bit halves, 10 rounds. L_Keys and R_Keys are therefore disjoint, and
 //!   one key does not tell the next. In plain mode the field is {role, index} itself.
-//! * The **tag** depends on index, role and generation through a keyed pseudo-random function:
-//!   16 states of Speck64/128, from the ciphertext of the index on, give one byte each for each role;
-//!   these are the sub keys of a small permutation of the 8-bit generation. A permutation, so the
-//!   tags of one index differ for 256 registrations in a row.
+//! * The **tag** depends on index, role and number of the registration through a keyed
+//!   pseudo-random function: 16 states of Speck64/128, from the ciphertext of the index on, give one
+//!   byte each for each role; these are the sub keys of a small permutation of the number, modulo
+//!   256. A permutation, so the tags of one index differ for 256 registrations in a row.
 //!
 //! ```
 //! use tpt_golden::keys::KeyMaker;

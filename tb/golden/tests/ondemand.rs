@@ -291,7 +291,8 @@ fn refusals_of_invalidate_range() {
 /// follow, as if there had been no invalidation.
 #[test]
 fn generations_of_invalidate_range() {
-    let mut unit = paging();
+    let mut unit = Golden::enabled(keys(), 2, 3);
+    unit.build_with(true, SLOTS);
     let (done, _) = region_od(&mut unit);
     let index = unit.keys().decode(done.lkey).1;
     for n in 0..300u32 {
@@ -305,11 +306,11 @@ fn generations_of_invalidate_range() {
         assert_eq!(unit.check_entry(index, &entry), Ok(()));
         good(&mut unit, inval(done.lkey, START, 1));
     }
-    let keys = |unit: &Golden, registration| {
+    let made = |unit: &Golden, registration| {
         let access = Access::LOCAL_WRITE | Access::REMOTE_READ;
         unit.keys().keys(index, registration, access)
     };
-    assert_eq!((done.lkey, done.rkey), keys(&unit, 1));
+    assert_eq!((done.lkey, done.rkey), made(&unit, 1));
     // REREG_MR: the next tag, and the generation goes on.
     let renamed = Command {
         rereg: rereg::PD,
@@ -317,11 +318,40 @@ fn generations_of_invalidate_range() {
         ..named(CmdOp::ReregMr, done.lkey)
     };
     let again = good(&mut unit, renamed);
-    assert_eq!((again.lkey, again.rkey), keys(&unit, 2));
+    assert_eq!((again.lkey, again.rkey), made(&unit, 2));
     assert_eq!(unit.slot(index).1, (302 % 256) as u8);
     good(&mut unit, inval(again.lkey, START, 1));
     good(&mut unit, named(CmdOp::DeregMr, again.lkey));
-    assert_eq!(unit.slot(index), (State::Free, 2));
+    assert_eq!(unit.slot(index), (State::Free, 303u32 as u8));
+    // Whatever becomes of the index, its tags follow its registrations.
+    for number in 3..9u8 {
+        let kept = 301u32 as u8;
+        let (index_of, key) = match number % 3 {
+            0 => {
+                let window = good(&mut unit, alloc_mw(Kind::Mw2));
+                assert_eq!(
+                    window.rkey.tag(),
+                    unit.keys().tag(Role::Remote, index, number)
+                );
+                assert_eq!(unit.current(index).map(|region| region.kind), None);
+                (window.index, (CmdOp::DeallocMw, window.rkey))
+            }
+            1 => {
+                let region = good(&mut unit, alloc_mr(3));
+                assert_eq!(region.lkey, made(&unit, number).0);
+                (region.index, (CmdOp::DeregMr, region.lkey))
+            }
+            _ => {
+                let region = region_od(&mut unit).0;
+                assert_eq!((region.lkey, region.rkey), made(&unit, number));
+                (region.index, (CmdOp::DeregMr, region.lkey))
+            }
+        };
+        assert_eq!(index_of, index);
+        assert_eq!(unit.count(index).ranges, kept);
+        good(&mut unit, named(key.0, key.1));
+        assert_eq!(unit.count(index).registrations(), number);
+    }
 }
 
 /// In flight: PENDING, BUSY, and a memory that refuses the write.

@@ -1064,10 +1064,11 @@ fn only_what_means_something_is_compared() {
     let check = |unit: &Golden, entry: MptEntry| unit.check_entry(index, &entry.encode()).is_ok();
     let mut other = entry;
     (other.level, other.log_page, other.encoding) = (3, 30, 1);
-    (other.frame[1], other.lkey_tag, other.cap) = (5, 9, 7);
+    (other.frame[1], other.lkey_tag, other.cap) = (5, 9, 7 << 8);
     assert!(check(&unit, other), "a window has no table");
-    let changes: [fn(&mut MptEntry); 12] = [
+    let changes: [fn(&mut MptEntry); 13] = [
         |e| e.gen ^= 1,
+        |e| e.cap ^= 1,
         |e| e.qpn ^= 1,
         |e| e.bound ^= 1,
         |e| e.frame[0] ^= 1 << 24,
@@ -1091,8 +1092,9 @@ fn only_what_means_something_is_compared() {
     (other.start, other.length, other.access) = (0, 0, 0);
     (other.bound, other.qpn, other.frame) = (0, 0, [0; 4]);
     assert!(check(&unit, other), "an unbound window has no range");
-    let changes: [fn(&mut MptEntry); 4] = [
+    let changes: [fn(&mut MptEntry); 5] = [
         |e| e.gen ^= 1,
+        |e| e.cap ^= 1 << 7,
         |e| e.state = State::Valid.code(),
         |e| e.state = State::Free.code(),
         |e| e.rkey_tag ^= 1,

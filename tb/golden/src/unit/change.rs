@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Golden, Incarnation, Life, Parent, Region, Slot};
+use super::{Count, Golden, Incarnation, Life, Parent, Region, Slot};
 use crate::types::State;
 
 /// What a command changes, if it succeeds.
@@ -31,7 +31,7 @@ pub(super) struct Change {
 #[derive(Clone, Debug)]
 pub(super) struct Before {
     state: State,
-    gen: u8,
+    count: Count,
     dormant: Option<Arc<Region>>,
     /// The index had never been handed out: which was the first of those.
     fresh: Option<u32>,
@@ -40,7 +40,7 @@ pub(super) struct Before {
 impl Before {
     const NOTHING: Before = Before {
         state: State::Free,
-        gen: 0,
+        count: Count { gen: 0, ranges: 0 },
         dormant: None,
         fresh: None,
     };
@@ -121,13 +121,12 @@ impl Change {
 }
 
 impl Slot {
-    /// A range of the region that is there is invalidated, or (`by` -1) was not.
-    pub(super) fn renew(&mut self, by: i8) {
-        self.gen = self.gen.wrapping_add_signed(by);
+    /// The region that is there has been through this from here on.
+    pub(super) fn renew(&mut self, count: Count) {
+        self.count = count;
         if let Some(current) = self.incarnations.back_mut() {
             let region = Arc::make_mut(&mut current.region);
-            region.gen = region.gen.wrapping_add_signed(by);
-            region.ranges = region.ranges.wrapping_add_signed(by);
+            (region.gen, region.ranges) = (count.gen, count.ranges);
         }
     }
 
@@ -157,7 +156,7 @@ impl Golden {
         let slot = &mut self.slots[change.index as usize];
         let before = Before {
             state: slot.state,
-            gen: slot.gen,
+            count: slot.count,
             dormant: slot.dormant.clone(),
             fresh,
         };
@@ -168,10 +167,10 @@ impl Golden {
             slot.state = State::Invalid;
         }
         if change.renews {
-            slot.renew(1);
+            slot.renew(slot.count.renewed());
         }
         if let Some((state, region)) = &change.then {
-            slot.gen = region.gen;
+            slot.count = region.count();
             if *state == State::Valid {
                 slot.incarnations.push_back(Incarnation {
                     region: region.clone(),
@@ -203,7 +202,7 @@ impl Golden {
             slot.incarnations.pop_back();
         }
         if change.takes {
-            (slot.state, slot.gen, slot.dormant) = (State::Free, before.gen, None);
+            (slot.state, slot.count, slot.dormant) = (State::Free, before.count, None);
             match before.fresh {
                 Some(first) => self.fresh = first,
                 None => self.free.push_front(change.index),
@@ -211,10 +210,10 @@ impl Golden {
             return;
         }
         if change.renews {
-            slot.renew(-1);
+            slot.renew(before.count);
             return;
         }
-        slot.gen = before.gen;
+        slot.count = before.count;
         // Whatever has ended everything meanwhile stays.
         if slot.state == State::Free || slot.retired {
             return;
@@ -236,9 +235,6 @@ impl Golden {
                 match &change.then {
                     Some((state, region)) => slot.put(*state, region),
                     None => {
-                        if let Some(region) = slot.held() {
-                            slot.gen = region.registrations();
-                        }
                         (slot.state, slot.dormant) = (State::Free, None);
                         self.free.push_back(change.index);
                     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::arguments::{check_pages, refuse_if, Arguments, Fresh, Limits};
 use super::change::Change;
-use super::{Golden, Parent, Region, ADDRESS_SPACE, LOG_PHYS_PAGE, MAX_CAP};
+use super::{Count, Golden, Parent, Region, ADDRESS_SPACE, LOG_PHYS_PAGE, MAX_CAP};
 use crate::codec::{MptEntry, LOG_TPAGE_RANGE};
 use crate::frames::{FrameList, Translation};
 use crate::types::*;
@@ -89,9 +89,9 @@ impl Golden {
     }
 
     /// The index and the generation that an allocating command gets.
-    fn allocate(&self) -> Result<(u32, u8), Status> {
+    fn allocate(&self) -> Result<(u32, Count), Status> {
         let index = self.next_index().ok_or(Status::NoIndex)?;
-        Ok((index, self.slot(index).1.wrapping_add(1)))
+        Ok((index, self.count(index).next()))
     }
 
     // ---------------------------------------------------------------------------------------------
@@ -105,9 +105,9 @@ impl Golden {
             access: true,
         };
         arguments.check(all, self.limits(true))?;
-        let (index, gen) = self.allocate()?;
+        let (index, count) = self.allocate()?;
         let pages = pages_of(command, command.log_page, pages);
-        let region = self.region(index, gen, command.pd, &arguments, pages);
+        let region = self.region(index, count, command.pd, &arguments, pages);
         Ok(Change::birth(State::Valid, region))
     }
 
@@ -139,13 +139,8 @@ impl Golden {
             true => command.new_pd,
             false => old.pd,
         };
-        let regs = old.registrations().wrapping_add(1);
-        let region = Region {
-            gen: old.gen.wrapping_add(1),
-            first_gen: old.gen.wrapping_add(1),
-            ranges: old.ranges,
-            ..self.region(old.index, regs, pd, &arguments, new_pages)
-        };
+        let count = old.count().next();
+        let region = self.region(old.index, count, pd, &arguments, new_pages);
         Ok(Change::end(
             old.index,
             Some((State::Valid, Arc::new(region))),
@@ -155,13 +150,13 @@ impl Golden {
     fn region(
         &self,
         index: u32,
-        gen: u8,
+        count: Count,
         pd: u32,
         arguments: &Arguments,
         pages: Translation,
     ) -> Region {
         let access = Access::from_stored(arguments.access.to_stored());
-        let (lkey, rkey) = self.keys.keys(index, gen, access);
+        let (lkey, rkey) = self.keys.keys(index, count.registrations(), access);
         let tree = (1..=4).contains(&arguments.level);
         let used = match arguments.level {
             LEVEL_INLINE => arguments.page_count() as usize,
@@ -183,17 +178,19 @@ impl Golden {
             lkey,
             rkey,
             pages,
-            ..self.blank(Kind::Mr, index, gen, pd)
+            ..self.blank(Kind::Mr, index, count, pd)
         }
     }
 
     /// An entry that grants nothing: with the keys that the unit makes for its kind.
-    fn blank(&self, kind: Kind, index: u32, gen: u8, pd: u32) -> Region {
-        let (lkey, rkey) = self.keys.keys(index, gen, Access::REMOTE_READ);
+    fn blank(&self, kind: Kind, index: u32, count: Count, pd: u32) -> Region {
+        let number = count.registrations();
+        let (lkey, rkey) = self.keys.keys(index, number, Access::REMOTE_READ);
         Region {
             index,
-            gen,
-            first_gen: gen,
+            gen: count.gen,
+            first_gen: count.gen,
+            ranges: count.ranges,
             kind,
             pd,
             lkey: if kind.is_window() { Key::NONE } else { lkey },
@@ -207,9 +204,9 @@ impl Golden {
         let arguments = Arguments::of_command(command);
         arguments.check_range()?;
         arguments.check_access(Access::KNOWN_PHYS)?;
-        let (index, gen) = self.allocate()?;
+        let (index, count) = self.allocate()?;
         let access = Access::from_stored(arguments.access.to_stored());
-        let (lkey, rkey) = self.keys.keys(index, gen, access);
+        let (lkey, rkey) = self.keys.keys(index, count.registrations(), access);
         let region = Region {
             access,
             start: arguments.start,
@@ -217,7 +214,7 @@ impl Golden {
             log_page: LOG_PHYS_PAGE,
             lkey,
             rkey,
-            ..self.blank(Kind::Phys, index, gen, command.pd)
+            ..self.blank(Kind::Phys, index, count, command.pd)
         };
         Ok(Change::birth(State::Valid, region))
     }
@@ -266,13 +263,13 @@ impl Golden {
         refuse_if(cap == 0 || cap > MAX_CAP, Status::BadLength)?;
         refuse_if(command.access != 0, Status::BadFlags)?;
         check_pages(command.log_page, command.encoding, self.checked)?;
-        let (index, gen) = self.allocate()?;
+        let (index, count) = self.allocate()?;
         let region = Region {
             log_page: command.log_page,
             encoding: Encoding::from_code(command.encoding).unwrap_or(Encoding::Raw),
             cap,
             remote_inv: command.flags & flag::REMOTE_INV != 0,
-            ..self.blank(Kind::Frmr, index, gen, command.pd)
+            ..self.blank(Kind::Frmr, index, count, command.pd)
         };
         Ok(Change::birth(State::Alloc, region))
     }
@@ -292,9 +289,9 @@ impl Golden {
             access: true,
         };
         arguments.check(all, self.limits(false))?;
-        let gen = old.gen.wrapping_add(1);
+        let count = old.count().next();
         let pages = pages_of(command, old.log_page, pages);
-        let plain = self.region(old.index, gen, old.pd, &arguments, pages);
+        let plain = self.region(old.index, count, old.pd, &arguments, pages);
         let remote = plain.access.intersects(Access::ANY_REMOTE);
         let region = Region {
             kind: Kind::Frmr,
@@ -325,7 +322,7 @@ impl Golden {
             encoding: region.encoding,
             lkey: region.lkey,
             rkey: region.rkey,
-            ..self.blank(region.kind, region.index, region.gen, region.pd)
+            ..self.blank(region.kind, region.index, region.count(), region.pd)
         };
         Ok(Change {
             frees: bound_to(state, region),
@@ -346,16 +343,15 @@ impl Golden {
             (true, false) => Kind::Mw2,
             (true, true) => Kind::Mw2a,
         };
-        let (index, gen) = self.allocate()?;
-        let window = self.blank(kind, index, gen, command.pd);
+        let (index, count) = self.allocate()?;
+        let window = self.blank(kind, index, count, command.pd);
         Ok(Change::birth(State::Alloc, window))
     }
 
     fn bind_mw(&self, command: &Command) -> Result<Change, Status> {
         let (state, old) = self.named(command, CmdOp::BindMw)?;
         let type2 = old.kind.is_type2();
-        let gen = old.gen.wrapping_add(1);
-        let blank = self.blank(old.kind, old.index, gen, old.pd);
+        let blank = self.blank(old.kind, old.index, old.count().next(), old.pd);
         let mut rkey = blank.rkey;
         let mut known = Access(Access::KNOWN_WINDOW.0 & !Access::ZERO_BASED.0);
         if type2 {

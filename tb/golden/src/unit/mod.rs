@@ -52,7 +52,7 @@ use commands::InFlight;
 pub use commands::{CompletionError, Outcome};
 pub use life::{Incarnation, Life};
 use region::meaning;
-pub use region::{page_count, table_capacity, Parent, Region};
+pub use region::{page_count, table_capacity, Count, Parent, Region};
 pub use region::{INLINE_PAGES, LOG_PHYS_PAGE, MAX_CAP, MAX_FLAT_PAGES, MAX_PAGES};
 pub use rules::{Conditions, Verdict, MAX_REQUEST};
 pub use segments::{Beats, HostWindows};
@@ -87,7 +87,7 @@ pub enum EntryError {
 #[derive(Clone, Debug)]
 struct Slot {
     state: State,
-    gen: u8,
+    count: Count,
     /// A bus error has made the slot unusable.
     retired: bool,
     /// Registrations and bindings that requests in flight may still meet, oldest first. The last
@@ -101,7 +101,7 @@ struct Slot {
 impl Slot {
     const EMPTY: Slot = Slot {
         state: State::Free,
-        gen: 0,
+        count: Count { gen: 0, ranges: 0 },
         retired: false,
         incarnations: VecDeque::new(),
         dormant: None,
@@ -303,7 +303,7 @@ impl Golden {
         self.fresh = 1;
         self.free.clear();
         for slot in &mut self.slots {
-            (slot.state, slot.gen, slot.retired) = (State::Free, 0, false);
+            (slot.state, slot.count, slot.retired) = (State::Free, Count::default(), false);
         }
     }
 
@@ -390,7 +390,13 @@ impl Golden {
     pub fn slot(&self, index: u32) -> (State, u8) {
         self.slots
             .get(index as usize)
-            .map_or((State::Free, 0), |slot| (slot.state, slot.gen))
+            .map_or((State::Free, 0), |slot| (slot.state, slot.count.gen))
+    }
+
+    /// What an index has been through.
+    pub fn count(&self, index: u32) -> Count {
+        let slot = self.slots.get(index as usize);
+        slot.map_or(Count::default(), |slot| slot.count)
     }
 
     /// A bus error has made the index unusable, see [`Golden::retire`].
@@ -417,7 +423,7 @@ impl Golden {
 
     /// Compares an entry in memory with what it must be, when no command on it is in flight.
     ///
-    /// Only what means something is compared: of a free entry state and generation (the unit may keep
+    /// Only what means something is compared: of a free entry state and counts (the unit may keep
     /// its list of free entries in the rest), of a window nothing of a table, and so on. A retired
     /// entry is whatever the memory has kept.
     pub fn check_entry(&self, index: u32, bytes: &[u8; MPT_BYTES]) -> Result<(), EntryError> {
@@ -430,7 +436,8 @@ impl Golden {
             Some((state, region)) => region.entry(state),
             None => MptEntry {
                 index,
-                gen: self.slot(index).1,
+                gen: self.count(index).gen,
+                qpn: self.count(index).ranges.into(),
                 ..MptEntry::default()
             },
         };

@@ -39,14 +39,15 @@ impl Golden {
                 return false;
             }
             // INVALIDATE_RANGE: the unit could not go back to the old generation.
+            let count = region.count().renewed();
             let renewed = Region {
-                gen: region.gen.wrapping_add(1),
-                ranges: region.ranges.wrapping_add(1),
+                gen: count.gen,
+                ranges: count.ranges,
                 ..Region::clone(&region)
             };
             let on_demand = region.access.contains(Access::ON_DEMAND);
             if on_demand && meaning(renewed.entry(state)) == meaning(found) {
-                self.slots[index as usize].renew(1);
+                self.slots[index as usize].renew(count);
                 return false;
             }
             let unbound = (found.state, found.kind) == (State::Alloc.code(), region.kind.code());
@@ -75,10 +76,12 @@ impl Golden {
             current.life.dead_by.get_or_insert(now);
             self.graves.push_back(index);
         }
-        (slot.state, slot.gen) = (State::Alloc, found.gen);
+        slot.state = State::Alloc;
+        slot.count.gen = found.gen;
         slot.dormant = Some(Arc::new(Region {
             index,
             gen: found.gen,
+            ranges: window.ranges,
             kind: window.kind,
             pd: window.pd,
             rkey: Key::new(window.rkey.field(), found.rkey_tag),

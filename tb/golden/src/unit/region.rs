@@ -31,6 +31,38 @@ pub struct Parent {
     pub field: u32,
 }
 
+/// What an index has been through, in numbers modulo 256.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Count {
+    /// Generation: registrations and bindings of the index, and invalidations of ranges.
+    pub gen: u8,
+    /// Of these, the invalidations of ranges.
+    pub ranges: u8,
+}
+
+impl Count {
+    /// After one registration more.
+    pub fn next(self) -> Count {
+        Count {
+            gen: self.gen.wrapping_add(1),
+            ..self
+        }
+    }
+
+    /// After an invalidation of a range more.
+    pub fn renewed(self) -> Count {
+        Count {
+            ranges: self.ranges.wrapping_add(1),
+            ..self.next()
+        }
+    }
+
+    /// Registrations and bindings: what tags are made of.
+    pub fn registrations(self) -> u8 {
+        self.gen.wrapping_sub(self.ranges)
+    }
+}
+
 /// One registration of a memory region or one binding of a window: what the unit knows about it,
 /// and its true pages. (Fast-registration regions and windows have an entry before they are
 /// registered or bound as well; it grants nothing.)
@@ -42,8 +74,7 @@ pub struct Region {
     pub gen: u8,
     /// The generation when it was registered.
     pub first_gen: u8,
-    /// Invalidations of ranges since then, or since the first registration of a region that was
-    /// registered anew; modulo 256.
+    /// Of `gen`, the invalidations of ranges, modulo 256.
     pub ranges: u8,
     /// Kind of the entry.
     pub kind: Kind,
@@ -114,9 +145,12 @@ impl Default for Region {
 }
 
 impl Region {
-    /// The registrations of the index, modulo 256: what tags are made of.
-    pub fn registrations(&self) -> u8 {
-        self.gen.wrapping_sub(self.ranges)
+    /// What its index has been through.
+    pub fn count(&self) -> Count {
+        Count {
+            gen: self.gen,
+            ranges: self.ranges,
+        }
     }
 
     /// The lowest address that requests may name: 0 in a zero-based region.
@@ -270,15 +304,18 @@ impl Region {
             rkey_tag: self.rkey.tag(),
             gen: self.gen,
             pd: self.pd,
-            qpn: match self.kind {
-                Kind::Mr => self.ranges.into(),
-                _ => self.qpn,
+            qpn: match self.kind.is_window() {
+                true => self.qpn,
+                false => self.ranges.into(),
             },
             start: self.start,
             length: self.length,
             frame,
             bound: self.parent.map_or(self.bound, |parent| parent.index),
-            cap: self.cap,
+            cap: match self.kind.is_window() {
+                true => self.ranges.into(),
+                false => self.cap,
+            },
         }
     }
 
@@ -290,7 +327,8 @@ impl Region {
 /// An entry without the fields that mean nothing, so that two entries can be compared: memory may
 /// hold anything there.
 ///
-/// * Of a free entry state and generation count: the rest belongs to the list of free entries.
+/// * Of a free entry state, generation and the invalidations of ranges count: the rest belongs to the
+///   list of free entries.
 /// * A window has no L_Key and no table, and before it is bound no range, rights and parent. One of
 ///   type 1 has no queue pair.
 /// * A fast-registration region that is not registered has no range, rights and table. Without a
@@ -303,12 +341,14 @@ pub(super) fn meaning(entry: MptEntry) -> MptEntry {
     );
     let mut told = entry;
     if kind.is_window() {
-        (told.lkey_tag, told.cap, told.rinv_en) = (0, 0, false);
+        (told.lkey_tag, told.rinv_en, told.cap) = (0, false, entry.cap & 0xff);
         (told.log_page, told.level, told.log_tpage, told.encoding) = (0, 0, 0, 0);
         told.frame = [entry.frame[0], 0, 0, 0];
         if kind == Kind::Mw1 {
             told.qpn = 0;
         }
+    } else {
+        told.qpn &= 0xff;
     }
     match kind {
         Kind::Phys => {
@@ -324,6 +364,7 @@ pub(super) fn meaning(entry: MptEntry) -> MptEntry {
             index: entry.index,
             state: entry.state,
             gen: entry.gen,
+            qpn: entry.qpn & 0xff,
             ..MptEntry::default()
         },
         Some(State::Alloc) => {

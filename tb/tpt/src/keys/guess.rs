@@ -225,7 +225,8 @@ impl Victim {
         let keys = self.scene.rig.bench.golden.keys();
         let region = &self.regions[rng.below(self.regions.len() as u64) as usize];
         let (index, field) = (region.index, region.rkey.field());
-        let old_tag = keys.tag(Role::Remote, index, region.gen.wrapping_sub(1));
+        let before = region.count().registrations().wrapping_sub(1);
+        let old_tag = keys.tag(Role::Remote, index, before);
         let random_tag = rng.next_u64() as u8;
         let key = match attack {
             Attack::RandomKey => Key(rng.next_u64() as u32),
