@@ -197,7 +197,7 @@ fn votes(first: u8, known: &[u8]) -> Vec<u64> {
 }
 
 /// What an attacker that knows the algorithm, but not the secret, makes of tags of one index, if
-/// they are made by [`WEAK_ROUNDS`] rounds.
+/// they are made by four rounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NextTag {
     /// Successive tags that were known.
@@ -261,7 +261,7 @@ fn pairs(indices: u32, rng: &mut Rng) -> PValues {
     values
 }
 
-/// [`best_after_one`], [`pairs`] and [`next_tag`].
+/// [`best_after_one`], tags that follow each other counted, and [`next_tag`].
 pub fn next_tags(most: usize, trials: u32, indices: u32, rng: &mut Rng) -> Report {
     let mut one_known = Table::new(
         "The next tag of the same index, one tag known",
