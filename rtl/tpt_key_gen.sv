@@ -7,16 +7,16 @@
 /// Key generator: L_Key and R_Key of one registration, and the index that a key names.
 ///
 ///   index ─► Speck64/128 under tag_secret, 27 rounds ─► 16 more: a sub key per round and role ─┐
-///   gen ─────────────────────────────────────────────► 8-bit Feistel, 16 rounds ──┴─► both tags
+///   reg_num ─────────────────────────────────────────► 8-bit Feistel, 16 rounds ──┴─► both tags
 ///   {role, index} ─► 24-bit Feistel under perm_secret, 10 rounds ───► index field of each role
 ///
-/// gen is the number of the registration, modulo 256. The tag is a permutation of it, and another
+/// reg_num is the number of the registration, modulo 256. The tag is a permutation of it, and another
 /// one for every index and role: tags of one index do not repeat within 256 registrations, and one
 /// key tells nothing about another.
 ///
 /// The two halves are independent and work at the same time, one round per clock:
 ///
-///   tags     Idle ─start─► Speck (27) ─► Wait for gen ─► Mix (16, both roles) ─► Idle
+///   tags     Idle ─start─► Speck (27) ─► Wait for reg_num ─► Mix (16, both roles) ─► Idle
 ///   fields   Idle ─start─► Local (12) ──────────────────────┐
 ///            Idle ─start─► Decode (12) ─► {local, index} ───┴─► Remote (12) ─► Idle
 ///                               └──────► {remote, index} ─► Local (12) ─┘
@@ -27,7 +27,7 @@
 /// start while at work begins anew.
 ///
 /// Latency from start: index 12 clocks, both fields 24; tags 44, or 56 with decoding, or 17 after
-/// gen_valid_i; keys_valid_o comes a clock after the last.
+/// reg_num_valid_i; keys_valid_o comes a clock after the last.
 /// Errors: none. A field can be 0, of one role of one index; whoever hands out indices leaves that
 /// one out, so that no key is 0. Without a remote right the R_Key is 0.
 module tpt_key_gen import tpt_pkg::*; (
@@ -41,8 +41,8 @@ module tpt_key_gen import tpt_pkg::*; (
   input  logic [23:0]       field_i,
   input  logic [IndexW-1:0] index_i,
   /// Number of the registration, needed for the tags only: they wait for it.
-  input  logic              gen_valid_i,
-  input  logic [GenW-1:0]   gen_i,
+  input  logic              reg_num_valid_i,
+  input  logic [GenW-1:0]   reg_num_i,
   /// The region has a remote right, that is, it gets an R_Key. Looked at with keys_valid_o.
   input  logic              has_remote_i,
 
@@ -121,7 +121,7 @@ module tpt_key_gen import tpt_pkg::*; (
       if ((tag_state_q == TagSpeck) || (tag_state_q == TagMix)) round_q <= round_q + 6'd1;
       if ((tag_state_q == TagSpeck) && (round_q == 6'(SpeckRounds - 1))) begin
         tag_state_q <= TagWait;
-      end else if ((tag_state_q == TagWait) && gen_valid_i) begin
+      end else if ((tag_state_q == TagWait) && reg_num_valid_i) begin
         tag_state_q <= TagMix;
       end else if ((tag_state_q == TagMix) && (round_q == 6'(SpeckRounds + TagRounds - 1))) begin
         tag_state_q <= TagIdle;
@@ -143,8 +143,8 @@ module tpt_key_gen import tpt_pkg::*; (
       l_q        <= {schedule_next[63:32], l_q[2:1]};
     end
     if (tag_state_q == TagWait) begin
-      ltag_q <= gen_i;
-      rtag_q <= gen_i;
+      ltag_q <= reg_num_i;
+      rtag_q <= reg_num_i;
     end else if (tag_state_q == TagMix) begin
       ltag_q <= tag_round(ltag_q, x_q[7:0]);
       rtag_q <= tag_round(rtag_q, x_q[23:16]);

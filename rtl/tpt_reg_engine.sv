@@ -1301,8 +1301,8 @@ module tpt_reg_engine import tpt_pkg::*; #(
     .decode_i      (gen_decode_q),
     .field_i       ((phase_q == PhNew) ? cmd_q.mkey[31:8] : cmd_q.key[31:8]),
     .index_i       (index_q),
-    .gen_valid_i   ((is_make_q && from_fresh_q) || rd_got_q),
-    .gen_i         (gen_next - cur_ranges),
+    .reg_num_valid_i((is_make_q && from_fresh_q) || rd_got_q),
+    .reg_num_i     (gen_next - cur_ranges),
     .has_remote_i  (has_remote_q),
     .plain_i,
     .perm_secret_i,
@@ -1955,9 +1955,9 @@ module tpt_reg_engine import tpt_pkg::*; #(
       if (tail_want) id_q <= head_q.id;
       else if (pend_go) id_q <= pend_head_q.id;
       else id_q <= '{src: cmd_src_q, id: cmd_q.id};
-      op_q         <= op_next;
-      tail_index_q <= head_q.index;
-      tail_gen_q   <= head_q.gen;
+      op_q          <= op_next;
+      tail_index_q  <= head_q.index;
+      tail_gen_q    <= head_q.gen;
       tail_ranges_q <= head_q.ranges;
       tail_parent_q <= head_q.parent;
     end

@@ -16,8 +16,8 @@ module key_gen_formal import tpt_pkg::*; #(
   input logic              decode_i,
   input logic              role_i,      // of the field that is decoded
   input logic [IndexW-1:0] index_i,     // and its index; or the index to make keys of
-  input logic              gen_valid_i,
-  input logic [GenW-1:0]   gen_i,
+  input logic              reg_num_valid_i,
+  input logic [GenW-1:0]   reg_num_i,
   input logic              has_remote_i,
   input logic [127:0]      secret_i,
   input logic [127:0]      tag_secret_i
@@ -65,7 +65,8 @@ module key_gen_formal import tpt_pkg::*; #(
   logic [23:0]       lfield, rfield;
   logic [31:0]       lkey, rkey;
   tpt_key_gen dut (
-    .clk_i, .rst_ni, .start_i, .decode_i, .field_i(field), .index_i, .gen_valid_i, .gen_i,
+    .clk_i, .rst_ni, .start_i, .decode_i, .field_i(field), .index_i, .reg_num_valid_i,
+    .reg_num_i,
     .has_remote_i, .plain_i(Plain), .perm_secret_i(secret_i), .tag_secret_i,
     .dec_valid_o(dec_valid), .dec_role_o(dec_role), .dec_index_o(dec_index),
     .fields_valid_o(fields_valid), .keys_valid_o(keys_valid), .lfield_o(lfield),

@@ -188,7 +188,7 @@ pub mod cap2 {
     pub const CHECKED: u32 = 0x80;
     /// Number of SYN_COUNT counters, one for each syndrome from 1 on.
     pub const SYNDROMES: u32 = 0x1f00;
-    /// log2 of the partitions that the caches can have.
+    /// log2 of the most partitions of caches, contexts and slots for page faults.
     pub const LOG_PARTS: u32 = 0x6000;
     /// Number of entries of the log of refusals.
     pub const LOG_ENTRIES: u32 = 0x70000;

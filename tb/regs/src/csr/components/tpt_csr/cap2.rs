@@ -150,7 +150,7 @@ impl Cap2 {
 
     /// log_parts
     ///
-    /// log2 of the partitions that the caches can have.
+    /// log2 of the most partitions of caches, contexts and slots for page faults.
     #[inline(always)]
     #[allow(clippy::missing_panics_doc)]
     #[must_use]
