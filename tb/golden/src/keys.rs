@@ -106,11 +106,11 @@ impl KeyMaker {
         std::array::from_fn(|n| states[Speck::ROUNDS + n].0.to_le_bytes()[byte])
     }
 
-    /// The tag that the unit chooses for a registration.
-    pub fn tag(&self, role: Role, index: u32, generation: u8) -> u8 {
+    /// The tag that the unit chooses for registration number `reg_num` of the index, modulo 256.
+    pub fn tag(&self, role: Role, index: u32, reg_num: u8) -> u8 {
         self.tag_keys(role, index)
             .into_iter()
-            .fold(generation, mix_tag)
+            .fold(reg_num, mix_tag)
     }
 
     /// The index field is 0 in one of the roles: such an index is not handed out, as a key could
@@ -122,8 +122,8 @@ impl KeyMaker {
     }
 
     /// L_Key and R_Key of a registration. The R_Key is 0 if nothing is granted to the peer.
-    pub fn keys(&self, index: u32, generation: u8, access: Access) -> (Key, Key) {
-        let key = |role| Key::new(self.field(role, index), self.tag(role, index, generation));
+    pub fn keys(&self, index: u32, reg_num: u8, access: Access) -> (Key, Key) {
+        let key = |role| Key::new(self.field(role, index), self.tag(role, index, reg_num));
         let remote = access.intersects(Access::ANY_REMOTE);
         (
             key(Role::Local),

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Count, Golden, Incarnation, Life, Parent, Region, Slot};
+use super::{Golden, Incarnation, IndexCounts, Life, Parent, Region, Slot};
 use crate::types::State;
 
 /// What a command changes, if it succeeds.
@@ -31,7 +31,7 @@ pub(super) struct Change {
 #[derive(Clone, Debug)]
 pub(super) struct Before {
     state: State,
-    count: Count,
+    count: IndexCounts,
     dormant: Option<Arc<Region>>,
     /// The index had never been handed out: which was the first of those.
     fresh: Option<u32>,
@@ -40,7 +40,7 @@ pub(super) struct Before {
 impl Before {
     const NOTHING: Before = Before {
         state: State::Free,
-        count: Count { gen: 0, ranges: 0 },
+        count: IndexCounts { gen: 0, ranges: 0 },
         dormant: None,
         fresh: None,
     };
@@ -122,7 +122,7 @@ impl Change {
 
 impl Slot {
     /// The region that is there has been through this from here on.
-    pub(super) fn renew(&mut self, count: Count) {
+    pub(super) fn renew(&mut self, count: IndexCounts) {
         self.count = count;
         if let Some(current) = self.incarnations.back_mut() {
             let region = Arc::make_mut(&mut current.region);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::arguments::{check_pages, refuse_if, Arguments, Fresh, Limits};
 use super::change::Change;
-use super::{Count, Golden, Parent, Region, ADDRESS_SPACE, LOG_PHYS_PAGE, MAX_CAP};
+use super::{Golden, IndexCounts, Parent, Region, ADDRESS_SPACE, LOG_PHYS_PAGE, MAX_CAP};
 use crate::codec::{MptEntry, LOG_TPAGE_RANGE};
 use crate::frames::{FrameList, Translation};
 use crate::types::*;
@@ -88,8 +88,8 @@ impl Golden {
         Ok((state, region))
     }
 
-    /// The index and the generation that an allocating command gets.
-    fn allocate(&self) -> Result<(u32, Count), Status> {
+    /// The index that an allocating command gets, and its counts with this registration.
+    fn allocate(&self) -> Result<(u32, IndexCounts), Status> {
         let index = self.next_index().ok_or(Status::NoIndex)?;
         Ok((index, self.count(index).next()))
     }
@@ -150,7 +150,7 @@ impl Golden {
     fn region(
         &self,
         index: u32,
-        count: Count,
+        count: IndexCounts,
         pd: u32,
         arguments: &Arguments,
         pages: Translation,
@@ -183,7 +183,7 @@ impl Golden {
     }
 
     /// An entry that grants nothing: with the keys that the unit makes for its kind.
-    fn blank(&self, kind: Kind, index: u32, count: Count, pd: u32) -> Region {
+    fn blank(&self, kind: Kind, index: u32, count: IndexCounts, pd: u32) -> Region {
         let number = count.registrations();
         let (lkey, rkey) = self.keys.keys(index, number, Access::REMOTE_READ);
         Region {

@@ -52,7 +52,7 @@ use commands::InFlight;
 pub use commands::{CompletionError, Outcome};
 pub use life::{Incarnation, Life};
 use region::meaning;
-pub use region::{page_count, table_capacity, Count, Parent, Region};
+pub use region::{page_count, table_capacity, IndexCounts, Parent, Region};
 pub use region::{INLINE_PAGES, LOG_PHYS_PAGE, MAX_CAP, MAX_FLAT_PAGES, MAX_PAGES};
 pub use rules::{Conditions, Verdict, MAX_REQUEST};
 pub use segments::{Beats, HostWindows};
@@ -87,7 +87,7 @@ pub enum EntryError {
 #[derive(Clone, Debug)]
 struct Slot {
     state: State,
-    count: Count,
+    count: IndexCounts,
     /// A bus error has made the slot unusable.
     retired: bool,
     /// Registrations and bindings that requests in flight may still meet, oldest first. The last
@@ -101,7 +101,7 @@ struct Slot {
 impl Slot {
     const EMPTY: Slot = Slot {
         state: State::Free,
-        count: Count { gen: 0, ranges: 0 },
+        count: IndexCounts { gen: 0, ranges: 0 },
         retired: false,
         incarnations: VecDeque::new(),
         dormant: None,
@@ -303,7 +303,7 @@ impl Golden {
         self.fresh = 1;
         self.free.clear();
         for slot in &mut self.slots {
-            (slot.state, slot.count, slot.retired) = (State::Free, Count::default(), false);
+            (slot.state, slot.count, slot.retired) = (State::Free, IndexCounts::default(), false);
         }
     }
 
@@ -394,9 +394,9 @@ impl Golden {
     }
 
     /// What an index has been through.
-    pub fn count(&self, index: u32) -> Count {
+    pub fn count(&self, index: u32) -> IndexCounts {
         let slot = self.slots.get(index as usize);
-        slot.map_or(Count::default(), |slot| slot.count)
+        slot.map_or(IndexCounts::default(), |slot| slot.count)
     }
 
     /// A bus error has made the index unusable, see [`Golden::retire`].

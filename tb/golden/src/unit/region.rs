@@ -31,27 +31,27 @@ pub struct Parent {
     pub field: u32,
 }
 
-/// What an index has been through, in numbers modulo 256.
+/// What has been done at an index, counted modulo 256.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Count {
+pub struct IndexCounts {
     /// Generation: registrations and bindings of the index, and invalidations of ranges.
     pub gen: u8,
     /// Of these, the invalidations of ranges.
     pub ranges: u8,
 }
 
-impl Count {
+impl IndexCounts {
     /// After one registration more.
-    pub fn next(self) -> Count {
-        Count {
+    pub fn next(self) -> IndexCounts {
+        IndexCounts {
             gen: self.gen.wrapping_add(1),
             ..self
         }
     }
 
     /// After an invalidation of a range more.
-    pub fn renewed(self) -> Count {
-        Count {
+    pub fn renewed(self) -> IndexCounts {
+        IndexCounts {
             ranges: self.ranges.wrapping_add(1),
             ..self.next()
         }
@@ -146,8 +146,8 @@ impl Default for Region {
 
 impl Region {
     /// What its index has been through.
-    pub fn count(&self) -> Count {
-        Count {
+    pub fn count(&self) -> IndexCounts {
+        IndexCounts {
             gen: self.gen,
             ranges: self.ranges,
         }
