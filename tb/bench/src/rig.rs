@@ -473,6 +473,21 @@ impl Rig {
         Ok(())
     }
 
+    /// ALLOC_MR: a fast-registration region of at most `pages` pages of 4 KiB in PD 1, with flag
+    /// REMOTE_INV of [`tpt_golden::types::flag`] or none.
+    pub fn alloc_mr(&mut self, pages: u64, flags: u8) -> Result<Completion, BenchError> {
+        let command = Command {
+            id: self.id(),
+            op: CmdOp::AllocMr.code(),
+            pd: 1,
+            length: pages,
+            log_page: 12,
+            flags,
+            ..Command::default()
+        };
+        self.command(command, CommandExtra::default())
+    }
+
     /// ALLOC_MW: with flags MW2 and MW2A of [`tpt_golden::types::flag`], or none for type 1.
     pub fn alloc_mw(&mut self, pd: u32, flags: u8) -> Result<Window, BenchError> {
         let command = Command {

@@ -882,16 +882,7 @@ fn keys_do_not_follow_invalidations() -> Result {
             let gone = rig.plain(CmdOp::DeallocMw, window.rkey, 1)?;
             assert_eq!(gone.status, Status::Ok);
             keys.push((Key::NONE, window.rkey));
-            let id = rig.id();
-            let alloc = Command {
-                id,
-                op: CmdOp::AllocMr.code(),
-                pd: 1,
-                length: 4,
-                log_page: 12,
-                ..Command::default()
-            };
-            let frmr = rig.command(alloc, CommandExtra::default())?;
+            let frmr = rig.alloc_mr(4, 0)?;
             assert_eq!(frmr.status, Status::Ok);
             let gone = rig.plain(CmdOp::DeregMr, frmr.lkey, 1)?;
             assert_eq!(gone.status, Status::Ok);

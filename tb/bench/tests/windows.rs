@@ -419,16 +419,7 @@ fn remote_invalidation_needs_the_queue_pair_or_the_right() -> Result {
 fn fast_registration() -> Result {
     for remote_inv in [0, flag::REMOTE_INV] {
         let mut rig = rig()?;
-        let alloc = Command {
-            id: rig.id(),
-            op: CmdOp::AllocMr.code(),
-            pd: 1,
-            length: 9,
-            log_page: 12,
-            flags: remote_inv,
-            ..Command::default()
-        };
-        let made = rig.command(alloc, CommandExtra::default())?;
+        let made = rig.alloc_mr(9, remote_inv)?;
         assert_eq!(made.status, Status::Ok);
         let (mut lkey, mut rkey) = (made.lkey, made.rkey);
         for round in 0..300u64 {
