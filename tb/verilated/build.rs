@@ -73,6 +73,10 @@ fn main() {
     build.watch();
     let wanted = env::var("TPT_CONFIGS").ok();
     let mut configs = read_configs(&build.root.join("rtl/configs.toml"));
+    for name in LIGHT {
+        let known = configs.iter().any(|config| config.name == name);
+        assert!(known, "LIGHT: rtl/configs.toml has no configuration {name}");
+    }
     // What a configuration does not say is as the RTL has it.
     for (file, names) in DEFAULTS {
         let path = build.root.join("rtl").join(file);
