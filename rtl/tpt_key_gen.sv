@@ -10,9 +10,9 @@
 ///   reg_num ─────────────────────────────────────────► 8-bit Feistel, 16 rounds ──┴─► both tags
 ///   {role, index} ─► 24-bit Feistel under perm_secret, 10 rounds ───► index field of each role
 ///
-/// reg_num is the number of the registration, modulo 256. The tag is a permutation of it, and another
-/// one for every index and role: tags of one index do not repeat within 256 registrations, and one
-/// key tells nothing about another.
+/// reg_num is the number of the registration, modulo 256. The tag is a permutation of it, and
+/// another one for every index and role: tags of one index do not repeat within 256 registrations,
+/// and one key tells nothing about another.
 ///
 /// The two halves are independent and work at the same time, one round per clock:
 ///
